@@ -8,39 +8,44 @@ const root = fileURLToPath(new URL(".", import.meta.url))
 const entries = { server: "server/main.ts", cli: "cli/main.ts" }
 const input = Object.fromEntries(Object.entries(entries).filter(([, file]) => existsSync(root + file)))
 
-const bundle = await rolldown({
+const options = {
   cwd: root,
-  input,
   platform: "node",
-  external: [/^node:/, "pg-native"],
   logLevel: "warn",
   // pg asks for pg-native only when told to.
-  onLog: (level, log, tell) => {
-    if (!(log.code === "UNRESOLVED_IMPORT" && /pg-native/.test(log.message))) tell(level, log)
+  onLog: (level, log, next) => {
+    if (!(log.code === "UNRESOLVED_IMPORT" && /pg-native/.test(log.message))) next(level, log)
   }
-})
+}
+const isExternal = (id) => /^node:|^pg-native$/.test(id)
+
+/** The modules that the command line reaches without the server's own folder. */
+const modulesOfCommandLine = async () => {
+  const bundle = await rolldown({
+    ...options,
+    input: entries.cli,
+    logLevel: "silent",
+    external: (id, _importer, isResolved) => isExternal(id) || (isResolved && id.startsWith(`${root}server/`))
+  })
+  const { output } = await bundle.generate({ format: "esm" })
+  await bundle.close()
+  return new Set(output.flatMap((file) => (file.type === "chunk" ? file.moduleIds : [])))
+}
+const of_command_line = await modulesOfCommandLine()
+const isShared = (id) =>
+  [`${root}core/`, `${root}sync/`].some((folder) => id.startsWith(folder)) ||
+  /node_modules[\\/](effect|decimal\.js|ical\.js)[\\/]/.test(id)
+
+const bundle = await rolldown({ ...options, input, external: isExternal })
 rmSync(`${root}out`, { recursive: true, force: true })
 const { output } = await bundle.write({
   dir: `${root}out`,
   format: "esm",
   minify: true,
   sourcemap: true,
-  // What every command needs in one file: opening many small ones takes longer than reading it. Only the folders at the
-  // root are meant: the command line has a folder `commands/sync` of its own, and starts without any of this.
-  // What only the server uses of effect stays out of it.
-  codeSplitting: {
-    groups: [
-      {
-        name: "core",
-        test: (id) =>
-          (/^(core|sync)[\\/]/.test(relative(root, id)) ||
-            /[\\/]node_modules[\\/](effect|decimal\.js|ical\.js)[\\/]/.test(id)) &&
-          !/[\\/]effect[\\/]dist[\\/](http|socket|process|observability|PlatformError|FileSystem|Path|Stdio|Terminal|Sink|ByteSize)\b/.test(
-            id
-          )
-      }
-    ]
-  },
+  // What every command needs in one file: opening many small ones takes longer than reading it. What only the server
+  // needs, such as Effect's HTTP host, stays out of it.
+  codeSplitting: { groups: [{ name: "core", test: (id) => of_command_line.has(id) && isShared(id) }] },
   entryFileNames: "[name].js",
   chunkFileNames: "parts/[name]-[hash].js"
 })

@@ -1,4 +1,4 @@
-/** The server without its socket: database, catalogue, the way from a request to a reply, and all that runs beside. */
+/** The server without its socket: database, catalogue, the pipeline from request to response, and background work. */
 import { randomUUID, randomUUIDv7 } from "node:crypto"
 import { type Context, Effect, Exit, Layer, Logger, ManagedRuntime, References, Scope, Stream } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
@@ -23,7 +23,7 @@ import type { ServerSlice } from "./server-slice.ts"
 import { serverSlices } from "./slices.ts"
 import { type StorageFailure, storageFailureOf } from "./storage-fault.ts"
 import { makeSettingsCache } from "./settings-cache.ts"
-import { makePeerNotifier, settings_changed, type PeerNotifier } from "./notify-peers.ts"
+import { makePeerNotifier, mayChangeSettings, type PeerNotifier } from "./notify-peers.ts"
 import { makeAuthentication } from "./tokens/authenticate.ts"
 import { bootstrap, postgresIsKnown } from "./bootstrap.ts"
 
@@ -35,42 +35,42 @@ export interface ServerOptions {
   readonly public_url?: string | undefined
   readonly data_folder?: string
   readonly owner_token?: string | undefined
-  /** Told the first owner's token when it had to be made up. */
+  /** Called with the first owner's token when it had to be generated. */
   readonly onOwnerToken?: (secret: string) => void
-  /** What holds until the settings `api.rate_limit` and `api.anonymous_rate_limit` are changed. */
+  /** Requests a minute, as defaults of the settings `api.rate_limit` and `api.anonymous_rate_limit`. */
   readonly rate_limit?: number | undefined
   readonly anonymous_rate_limit?: number | undefined
-  /** Bytes of long bodies held at once; the usual measure without it. */
+  /** Bytes of long bodies in memory at a time; {@link makeBodyBudget} has a default. */
   readonly long_bodies_bytes_max?: number
   readonly log?: Log
   /** Slices beside those the server always has. */
   readonly slices?: ReadonlyArray<ServerSlice>
-  /** What it runs with instead of the runtime's own: a clock, for one. */
+  /** Services in place of the runtime's own, such as a clock in tests. */
   readonly services?: Context.Context<never>
 }
 
 export interface ServerApp {
   readonly catalogue: Catalogue
-  /** Answers a request; never fails. Interrupted, it takes back questions, not changes. */
+  /** Answers a request; never fails. An interruption ends reads; a command runs to its end. */
   readonly answer: (asked: HttpRequest) => Effect.Effect<HttpResponse>
-  /** The same for callers without a fiber of their own; `giveUp` is told how to interrupt it. */
+  /** The same for callers without a fiber; `giveUp` receives a function that interrupts it. */
   readonly ask: (asked: HttpRequest, giveUp?: (stop: () => void) => void) => Promise<HttpResponse>
-  /** Runs anything with the server's database and site. */
+  /** Runs an effect with the server's store and command runtime. */
   readonly run: <A, E>(effect: Effect.Effect<A, E, Store | CommandRuntime | ServerContext>) => Promise<A>
   readonly log: Log
-  /** Where the server listens, once it does. */
+  /** Sets the address the server listens at, once it does. */
   readonly listensAt: (url: string) => void
-  /** Those who wait for news wait no longer: the server is about to stop. */
+  /** Wakes requests that wait for new events, because the server is about to stop. */
   readonly wake: () => void
-  /** Ends what runs beside requests and closes the database. */
+  /** Ends background work and closes the database. */
   readonly close: () => Promise<void>
 }
 
 const channel = "flightcase_journal"
-/** Events after which what is known of users, roles and settings is read again. */
-const changes_standing = /^(user|role|setting|token)/
+/** Events after which cached users, roles, tokens and settings are read again. */
+const changes_settings = /^(user|role|setting|token)/
 
-/** Opens the database, brings its schema forward, furnishes it when empty. Rejects with what stood in the way. */
+/** Opens the database, migrates its schema and fills it when it is empty. Rejects with the reason when it cannot. */
 export const openServerApp = async (options: ServerOptions): Promise<ServerApp> => {
   const log = options.log ?? silentLog
   const catalogue: Catalogue = catalogueOf(
@@ -88,7 +88,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     settings_cache.forget()
     authentication.forget()
   }
-  const others: PeerNotifier | undefined =
+  const peers: PeerNotifier | undefined =
     options.database.kind !== "pg"
       ? undefined
       : makePeerNotifier((payload) =>
@@ -103,11 +103,11 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     kept.forget()
     for (const listener of [...listeners]) listener()
   }
-  const committed = (standingChanged: boolean): void => {
+  const committed = (settingsChanged: boolean): void => {
     health?.recorded()
-    if (standingChanged) forget()
+    if (settingsChanged) forget()
     tellListeners()
-    others?.tell(standingChanged)
+    peers?.notify(settingsChanged)
   }
 
   let listening_at: string | undefined
@@ -144,8 +144,8 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
                 CommandRuntime,
                 self
               )
-            const standingChanged = stored.some((event) => changes_standing.test(event.type))
-            yield* (yield* Store).sql.afterCommit(Effect.sync(() => committed(standingChanged)))
+            const settingsChanged = stored.some((event) => changes_settings.test(event.type))
+            yield* (yield* Store).sql.afterCommit(Effect.sync(() => committed(settingsChanged)))
             return stored
           })
       })
@@ -253,7 +253,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     close: async () => {
       await runtime.runPromise(Scope.close(scope, Exit.void))
       await Promise.allSettled(background_work)
-      await others?.told()
+      await peers?.sent()
       await runtime.dispose()
     }
   }
@@ -269,7 +269,7 @@ const sqlLayer = (database: Database): Layer.Layer<SqlClient.SqlClient, SqlError
       })
     : Sqlite.layer({ path: database.path, busy_timeout_ms: database.lock_timeout_ms ?? lock_timeout_ms })
 
-/** With a connection that is kept for it alone; a database in memory has but one. */
+/** Health checks use a connection of their own, except on a database in memory, which has only one. */
 const healthOf = Effect.fnUntraced(function* (database: Database) {
   if (database.kind === "pg") {
     const alone = {
@@ -299,16 +299,16 @@ const withRateLimits = (
     : [...slices, { name: "rate_limits", settings: { api: { ...settings["api"], ...Object.fromEntries(given) } } }]
 }
 
-/** What other servers on the same Postgres commit. */
+/** Follows the commits of other servers on the same Postgres: clears caches and wakes waiting readers. */
 const followOthers = (url: string, forget: () => void, tellListeners: () => void) =>
   Stream.runForEach(listen({ url, channel }), (notice) =>
     Effect.sync(() => {
-      if (notice._tag === "Listening" || notice.payload === settings_changed) forget()
+      if (notice._tag === "Listening" || mayChangeSettings(notice.payload)) forget()
       tellListeners()
     })
   )
 
-/** What Effect itself logs, into the one log. */
+/** Sends what Effect logs to the server's log. */
 const effectLogger = (log: Log): Logger.Logger<unknown, void> =>
   Logger.make(({ message, logLevel, cause }) => {
     const level =

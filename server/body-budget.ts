@@ -1,11 +1,14 @@
-/** How many bytes of long bodies this process holds at once: each is in memory several times over until it is answered. */
+/** Limits the bytes of long bodies in memory at a time: each is held several times over until it is answered. */
 import { json_body_bytes_max } from "../core/kernel/body-limits.ts"
 
-/** One of the longest, and something beside it. */
+/** Enough for one of the longest bodies and some shorter ones. */
 export const long_bodies_bytes_max = 96 * 1_048_576
 
 export interface BodyBudget {
-  /** Sets bytes aside for a body, and gives the way to give them back; undefined when there are not so many left now. Ordinary bodies are not counted. */
+  /**
+   * Reserves bytes for a body and returns the function that releases them; undefined when too few are left. Bodies within
+   * the ordinary limit are not counted.
+   */
   readonly take: (bytes: number) => (() => void) | undefined
 }
 

@@ -1,4 +1,4 @@
-/** What was sent as a body, read into plain data; what is wrong with it as the refusal it will be answered with. */
+/** Reads a request's body into plain data, or into the rejection it will be answered with. */
 import type { Request, UploadedFile } from "../core/kernel/endpoint.ts"
 import type { Json } from "../core/kernel/json.ts"
 import {
@@ -21,7 +21,7 @@ const malformed = (text: string): ReadBody => ({ body: undefined, body_fault: in
 
 export interface BodyOptions {
   readonly uploads: boolean
-  /** The longest body it takes, where that is more than usual: such a body holds others. */
+  /** The longest body in bytes, where that is more than usual: such bodies contain other bodies. */
   readonly body_max?: number | undefined
 }
 
@@ -63,7 +63,7 @@ const readJson = async (bytes: Uint8Array, depth_max: number): Promise<ReadBody>
     return { raw_text: text, body: parsePlain(text) }
   } catch (cause) {
     if (cause instanceof TooDeep) return malformed(`The body must not nest deeper than ${depth_max} levels.`)
-    // Where a long body is wrong is only known within the piece that was read.
+    // A long body is read in pieces, so the position of the fault in the whole is not known.
     return malformed(`The body is not valid JSON${text.length > json_body_bytes_max ? "" : whereIn(cause)}.`)
   }
 }

@@ -1,4 +1,4 @@
-/** What an empty database gets: reference data, an owner and the owner's first token, all or nothing. */
+/** Fills an empty database with reference data, an owner and the owner's first token, in one transaction. */
 import { Clock, Effect } from "effect"
 import { allocateIds } from "../core/kernel/ids.ts"
 import type { Catalogue } from "../core/kernel/catalogue.ts"
@@ -13,7 +13,7 @@ import { StartupError } from "./startup-error.ts"
 
 const oldest_postgres = 15
 
-/** Says nothing when the database is SQLite or a Postgres new enough. */
+/** Throws a StartupError when the database is a Postgres older than the oldest supported release. */
 export const postgresIsKnown = Effect.gen(function* () {
   const store = yield* Store
   if (store.dialect !== "pg") return
@@ -28,7 +28,7 @@ export interface BootstrapResult {
   readonly onOwnerToken?: (secret: string) => void
 }
 
-/** Furnishes an empty database and makes missing sequences of any. Two servers that start at once wait for each other. */
+/** Fills an empty database, and creates missing sequences in any. Two servers that start at once wait for each other. */
 export const bootstrap = Effect.fnUntraced(function* (
   catalogue: Catalogue,
   { owner_token, onOwnerToken }: BootstrapResult
@@ -59,7 +59,7 @@ export const bootstrap = Effect.fnUntraced(function* (
           deleted_at: null
         })
       ])
-      // Before the commit: a server killed in between has told a token that opens nothing, and the next start makes another.
+      // Before the commit: if the server is killed in between, the printed token is invalid and the next start makes another.
       if (owner_token === undefined) onOwnerToken?.(secret)
     })
   )

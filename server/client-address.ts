@@ -25,7 +25,10 @@ const bareAddress = (text: string): string | undefined => {
   return isIP(found) === 0 ? undefined : found
 }
 
-/** An IPv4 address as it is, also where it comes as ::ffff:192.0.2.1; of an IPv6 address the first 64 bits, as each customer has as many of the rest as they like. */
+/**
+ * The network that counts as one client: an IPv4 address (also from ::ffff:192.0.2.1), or the /64 of an IPv6 address, as
+ * one customer has all addresses of it.
+ */
 export const networkOf = (address: string): string => {
   const plain = address.replace(/%.*$/, "")
   if (!isIPv6(plain)) return plain

@@ -1,4 +1,4 @@
-/** What the server is told by its surroundings. Anything wrong is one line that names the variable. */
+/** The server's configuration from its environment. Anything wrong throws a StartupError of one line that names the variable. */
 import { randomBytes } from "node:crypto"
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
@@ -18,7 +18,7 @@ export interface ServerConfig {
   readonly database: Database
   /** Signs feeds, links and attachment addresses. */
   readonly key: string
-  /** What the first owner's token is to be; generated when absent. */
+  /** The first owner's token on an empty database; generated when absent. */
   readonly owner_token: string | undefined
   /** The address people reach the server under; the listening address when absent. */
   readonly public_url: string | undefined
@@ -26,7 +26,7 @@ export interface ServerConfig {
   readonly rate_limit: number | undefined
   /** Requests without a valid token an address may make in a minute, unless the settings say otherwise. */
   readonly anonymous_rate_limit: number | undefined
-  /** How many proxies in front of the server are believed about whom they speak for. */
+  /** Number of proxies in front of the server whose X-Forwarded-For is trusted. */
   readonly trusted_proxies: number
   readonly log_level: Level | "silent"
 }
@@ -62,7 +62,7 @@ export const configFrom = (environment: Environment): ServerConfig => {
   }
 }
 
-/** Nobody but the server's user looks into the folder. */
+/** Makes the folder readable for the server's user alone. */
 export const makeFolder = (folder: string): void => {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
@@ -72,7 +72,7 @@ export const makeFolder = (folder: string): void => {
   }
 }
 
-/** The key in the data folder, made on the first start; of two servers that start at once both read the one kept. */
+/** The key in the data folder, made on the first start. Two servers that start at once read the same key. */
 const keptKey = (file: string): string => {
   try {
     writeFileSync(file, `${randomBytes(32).toString("base64url")}\n`, { mode: 0o600, flag: "wx", flush: true })

@@ -1,5 +1,5 @@
 /**
- * Every environment variable of the server: what it means, what holds without it and what is taken for it.
+ * Every environment variable of the server: its meaning, its default and the values it accepts.
  * `config.ts` reads them, `flightcase serve --help` prints them, and a test holds README's table to them.
  */
 import { Config, ConfigProvider, Effect, Schema, SchemaIssue } from "effect"
@@ -10,14 +10,14 @@ export type Environment = { readonly [name: string]: string | undefined }
 
 interface Variable<A> {
   readonly meaning: string
-  /** What holds without it, for people. */
+  /** The default, as text for people. */
   readonly otherwise: string
   readonly config: (name: string) => Config.Config<A>
 }
 
 export const least_secret_length = 20
 
-/** `check` answers what a value must be, when it is not. */
+/** `check` returns what the value must be, when it is not that. */
 const checked = (name: string, check: (given: string) => string | undefined): Config.Config<string> =>
   Config.schema(Schema.String.check(Schema.makeFilter(check)), name)
 const text = (
@@ -125,7 +125,7 @@ const settings = Config.all(
 ) as Config.Config<Values>
 const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1()
 
-/** What the environment sets of them; blank is as good as absent. Throws a WrongStart that names the variable that is wrong. */
+/** The values set in the environment; a blank one counts as absent. Throws a StartupError that names the wrong variable. */
 export const readVariables = (environment: Environment): Values => {
   const env: { [name: string]: string } = {}
   for (const name of Object.keys(variables)) {

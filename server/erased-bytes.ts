@@ -12,7 +12,7 @@ import type { ServerSlice } from "./server-slice.ts"
 
 const tried_again_every_millis = 10_000
 
-/** Says whether all of it is done: while another process reads the file, its log stays as it is. */
+/** True when all of it is done; while another process reads the file, its log cannot be emptied. */
 const writeOver = Effect.gen(function* () {
   const store = yield* Store
   const [file] = yield* store.run<{ user_version: number }>("pragma user_version")
@@ -26,7 +26,7 @@ const writeOver = Effect.gen(function* () {
 })
 
 export const erasedBytes = (every_millis = tried_again_every_millis): ServerSlice => {
-  /** Whether something was erased of which the file may still hold bytes. What the process before left undone is not known. */
+  /** Whether the file may still hold bytes of something erased. What an earlier process left undone is not known. */
   let due = false
   const tidy = Effect.gen(function* () {
     if (yield* writeOver) due = false
@@ -48,7 +48,7 @@ export const erasedBytes = (every_millis = tried_again_every_millis): ServerSlic
     background: Effect.gen(function* () {
       const store = yield* Store
       if (store.dialect !== "sqlite") return
-      // A server killed between commit and here may have left it in the log.
+      // A server killed after the commit may have left erased data in the log.
       yield* Effect.ignore(store.run("pragma wal_checkpoint(truncate)"))
       yield* Effect.schedule(
         Effect.suspend(() => (due ? tidy : Effect.void)),

@@ -1,4 +1,4 @@
-/** Whether the server can do its work: its database answers, and takes what is to be recorded. */
+/** Whether the server can work: its database answers and accepts writes. */
 import { randomBytes } from "node:crypto"
 import { statfs } from "node:fs/promises"
 import { dirname } from "node:path"
@@ -16,23 +16,23 @@ export type Condition =
   | { readonly status: "unavailable" }
 
 export interface Health {
-  /** The database could not record something. */
+  /** Reports that a write failed. */
   readonly failed: (failure: StorageFailure) => void
-  /** It has recorded something. */
+  /** Reports that a write succeeded. */
   readonly recorded: () => void
   readonly look: Effect.Effect<Condition, never, Store>
 }
 
-/** Room a SQLite file needs to go on: its log grows before anything can be taken back. */
+/** Free bytes a SQLite file needs: its log grows before a transaction can be rolled back. */
 const least_room_bytes = 1_048_576
-/** Larger than most commands, so that what it finds room for is room to work in. */
+/** Bytes written by a trial; more than most commands write. */
 const trial_bytes = 256 * 1_024
 const trial_patience = "2 seconds"
 const trial_key = "storage_trial"
 
 /**
- * `asking` is a store whose connection nothing else uses, so that it answers whatever the others wait for; `file` is
- * SQLite's own. After a fault the database is tried with a write of its own each time somebody looks.
+ * `asking` is a store with a connection that nothing else uses, so that it answers while others wait for locks; `file` is
+ * the SQLite file. After a failed write each look at the health tries a write of its own.
  */
 export const makeHealth = (asking: StoreShape, file: string | undefined): Health => {
   let failure: StorageFailure | undefined
@@ -86,11 +86,11 @@ export const makeHealth = (asking: StoreShape, file: string | undefined): Health
   }
 }
 
-/** Less is left than the file needs. Unknown, as where a file system counts no blocks, is not full. */
+/** Whether less is free than the file needs. A file system that counts no blocks is taken as not full. */
 const isFull = async (folder: string): Promise<boolean> => {
   const found = await statfs(folder).catch(() => undefined)
   if (found === undefined || found.blocks === 0) return false
-  // Some of a disk is kept for root.
+  // Some blocks of a disk are reserved for root.
   const free = process.getuid?.() === 0 ? found.bfree : found.bavail
   return free * found.bsize < least_room_bytes
 }

@@ -1,6 +1,6 @@
 /**
- * The socket: requests in, replies out, and a stop that lets what is in flight finish. All else is the pipeline's;
- * nothing here knows what is asked. Each request is a fiber of the platform's host, interrupted when its client hangs up.
+ * The HTTP host: it passes requests to the pipeline, writes its responses, and stops without cutting requests in flight.
+ * Each request is a fiber of the platform's handler, interrupted when its client hangs up.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import type { Socket } from "node:net"
@@ -36,14 +36,14 @@ const discarded_by_platform = 256 * 1_024
 
 export const listenOn = async ({ host, port, log, trusted_proxies = 0, answer }: ListenOptions): Promise<Listening> => {
   let stopping = false
-  // Connections, and how many requests each has under way. Node counts one that has not asked yet among the busy.
+  // Requests in flight by connection. Node counts a connection that has sent nothing yet among the busy ones.
   const connections = new Map<Socket, number>()
   const under_way = (socket: Socket, change: 1 | -1): void => {
     const before = connections.get(socket)
     if (before !== undefined) connections.set(socket, before + change)
   }
   const app = HttpServerRequest.use((hosted) => {
-    // HTTP/1 is all this server speaks.
+    // This server speaks HTTP/1 only.
     const request = toIncomingMessage(hosted) as IncomingMessage
     under_way(request.socket, 1)
     toServerResponse(hosted)
@@ -190,7 +190,7 @@ const responseTo = (
  * reads no answer. False where it is longer, or of unknown length: the connection has to end.
  */
 const discarded = Effect.fnUntraced(function* (request: IncomingMessage) {
-  // What came with the head is looked at first: a chunk that is none is answered by that, and by nothing else.
+  // Data that came with the head is parsed first: a malformed chunk is answered with 400 by the parser, and only so.
   yield* Effect.yieldNow
   const announced = Number(request.headers["content-length"])
   if (request.complete) return true

@@ -1,24 +1,31 @@
 /**
- * JSON too long to be parsed in one go: meanwhile nobody else would be answered. A long list or object is taken apart at its
- * commas; members that are long themselves are taken apart in turn, short ones are parsed some at a time. Between pieces
- * others have their turn.
+ * Parses JSON too long to be parsed at once, as no other request would be served meanwhile. A long list or object is split
+ * at its commas; long members are split again, short ones are parsed several at a time. Other requests are served between
+ * the pieces.
  */
 import { setImmediate } from "node:timers/promises"
 import { TooDeep } from "../core/kernel/body-limits.ts"
 import type { Json } from "../core/kernel/json.ts"
 
-/** Characters parsed in one go, and walked before others have their turn. */
+/** Characters parsed at once, and scanned before other requests are served. */
 const piece_chars = 131_072
 
 const [quotation, backslash, comma] = [0x22, 0x5c, 0x2c]
 
-/** A key `__proto__` would change what an object is when it is copied key by key; none of ours is called so. */
-export const parsePlain = (text: string): Json =>
-  (/__proto__|\\u/.test(text)
-    ? JSON.parse(text, (key, value) => (key === "__proto__" ? undefined : value))
-    : JSON.parse(text)) as Json
+/** Parses JSON without keys named `__proto__`: one would change what an object is when it is copied key by key. */
+export const parsePlain = (text: string): Json => {
+  const reviver = /__proto__|\\u/.test(text)
+    ? (key: string, value: Json) => (key === "__proto__" ? undefined : value)
+    : undefined
+  // What the parser makes is JSON.
+  const value: Json = JSON.parse(text, reviver)
+  return value
+}
 
-/** The same as parsing all of it at once; throws a SyntaxError where that would, and for what nests too deep. */
+/**
+ * The same value as parsing the whole text at once. Rejects with a SyntaxError where that would throw one, and with TooDeep
+ * for what nests deeper than `depth_max` levels.
+ */
 export const parseInPieces = async (text: string, depth_max: number): Promise<Json> => {
   const whole = text.trim()
   const list = whole.startsWith("[")
@@ -39,7 +46,7 @@ export const parseInPieces = async (text: string, depth_max: number): Promise<Js
   return list ? items : members
 }
 
-/** What stands between the brackets: long members one by one, short ones several together. Each is shorter than a piece, or one member. */
+/** The text between the brackets: long members one by one, short ones together. Each part is shorter than a piece, or one member. */
 async function* piecesOf(text: string, end: "]" | "}", depth_max: number): AsyncGenerator<string> {
   if (text.endsWith(end) && text.slice(1, -1).trim() === "") return
   let from = 1,

@@ -1,10 +1,10 @@
-/** What the server says: one JSON line per event, or text for a person at a terminal. */
+/** The server's log: one JSON line per event, or text for a person at a terminal. */
 
 export type Level = "debug" | "info" | "warn" | "error"
 export type Details = { readonly [key: string]: unknown }
 export interface Log {
   readonly at: (level: Level, event: string, details?: Details) => void
-  /** Writes what is held back; called before the process goes. */
+  /** Writes buffered lines; called before the process ends. */
   readonly flush: () => void
 }
 
@@ -12,7 +12,7 @@ export interface LogOptions {
   readonly write: (text: string) => void
   /** A person reads along. */
   readonly human: boolean
-  /** Nothing below this level is said. */
+  /** The lowest level that is logged. */
   readonly least: Level | "silent"
   readonly now?: () => Date
 }
@@ -46,7 +46,7 @@ export const makeLog = ({ write, human, least, now = () => new Date() }: LogOpti
   }
 }
 
-/** Says nothing. */
+/** Logs nothing. */
 export const silentLog: Log = { at: () => {}, flush: () => {} }
 
 const jsonLine = (time: Date, level: Level, event: string, details: Details): string => {

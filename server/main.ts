@@ -1,4 +1,4 @@
 /** The server as a program of its own. */
 import { serve } from "./serve.ts"
 
-serve(process.env)
+void serve(process.env)

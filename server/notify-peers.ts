@@ -1,15 +1,23 @@
 /**
- * Telling the other servers on a Postgres of what was committed here: after the commit, so that no writer waits for it,
- * and in one notice what was committed while the last one was on its way. A notice lost with this process costs the
- * others a moment: what they keep, they believe for less than a second.
+ * Notices to the other servers on a Postgres about commits of this one. They are sent after the commit, so that no writer
+ * waits for them, and one notice covers all commits made while the last one was being sent. A notice that is lost with
+ * this process costs the others a moment: what they cache, they use for less than a second.
  */
+import { Option, Schema } from "effect"
+
 export interface PeerNotifier {
-  readonly tell: (standingChanged: boolean) => void
-  /** Resolves when all is told. */
-  readonly told: () => Promise<void>
+  readonly notify: (settingsChanged: boolean) => void
+  /** Resolves when every notice is sent. */
+  readonly sent: () => Promise<void>
 }
 
-export const settings_changed = "standing"
+/** Payloads on the wire, which servers of other releases on the same database send and read too. */
+const wire = { journal: "", settings: "standing" } as const
+const decodePayload = Schema.decodeUnknownOption(Schema.Literals([wire.journal, wire.settings]))
+
+/** Whether users, roles, tokens or settings changed, by a notice's payload; one of another release may mean that, too. */
+export const mayChangeSettings = (payload: string): boolean =>
+  Option.getOrElse(decodePayload(payload), () => wire.settings) === wire.settings
 
 /** `send` must not reject. */
 export const makePeerNotifier = (send: (payload: string) => Promise<void>): PeerNotifier => {
@@ -24,10 +32,10 @@ export const makePeerNotifier = (send: (payload: string) => Promise<void>): Peer
     sending = undefined
   }
   return {
-    tell: (standingChanged) => {
-      waiting = standingChanged || waiting === settings_changed ? settings_changed : ""
+    notify: (settingsChanged) => {
+      waiting = settingsChanged || waiting === wire.settings ? wire.settings : wire.journal
       sending ??= sendAll()
     },
-    told: () => sending ?? Promise.resolve()
+    sent: () => sending ?? Promise.resolve()
   }
 }

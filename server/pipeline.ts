@@ -1,6 +1,6 @@
 /**
- * From a request to its reply: who asks (401), how often (429), what for (404, 405), then the engine's order of row,
- * permission, body and rule. Knows HTTP's words but no socket, so that it answers tests and other programs as well.
+ * From a request to its response: authentication (401), rate limit (429), endpoint (404, 405), then the engine's checks of
+ * rows, permission, body and rule. It uses no socket, so that tests and other programs can call it as well.
  */
 import { Cause, Clock, Effect, Exit } from "effect"
 import { SqlError } from "effect/sql"
@@ -49,9 +49,9 @@ export interface PipelineOptions {
   readonly log: Log
   readonly newRequestId: () => string
   readonly bodies: BodyBudget
-  /** Runs beside the request; nobody waits for it. */
+  /** Runs in the background; the request does not wait for it. */
   readonly runInBackground: (effect: Effect.Effect<void, Failure, Store>) => void
-  /** Takes note that the database cannot record, when that is what the error says. */
+  /** The storage failure that the error shows, if any; health takes note of it. */
   readonly storageFault: (error: SqlError.SqlError) => StorageFailure | undefined
 }
 type Serving = Effect.Effect<HttpResponse, never, Store | CommandRuntime | ServerContext>
@@ -68,7 +68,7 @@ const nobody: Viewer = {
   token_id: null
 }
 
-/** What becomes known of a request while it is answered; its log line and its metering are made of it. */
+/** What is known of a request so far; its log line and its metering record are made of it. */
 interface Trace {
   readonly request_id: string
   readonly started_millis: number
@@ -79,7 +79,7 @@ interface Trace {
   viewer: Viewer | undefined
   standing: RateLimitState | undefined
   request_bytes: number
-  /** Gives back what was set aside for its body. */
+  /** Releases the bytes reserved for its body. */
   giveBack: (() => void) | undefined
 }
 
@@ -113,7 +113,7 @@ export const makePipeline = (options: PipelineOptions): ((asked: HttpRequest) =>
       }
       const run: ServerEndpoint<Answer> = dispatch(call)
       const whole = around.reduceRight((next, wrap) => wrap(call, next), run)
-      // A client that hangs up takes back a question, never half a change.
+      // A client that hangs up interrupts a read, never a change.
       return yield* found.endpoint.method === "GET" ? whole : Effect.uninterruptible(whole)
     })
 
@@ -123,7 +123,7 @@ export const makePipeline = (options: PipelineOptions): ((asked: HttpRequest) =>
     const bearer = secret === undefined ? undefined : yield* authentication.bearerOf(secret, trace.clock_millis)
     const settings = yield* options.settings
     if (bearer === undefined) {
-      // Only what opens nothing is counted by address: a token that holds is never kept out by others behind the same one.
+      // Only requests without a valid token are counted by address: others behind the same address cannot lock out a valid one.
       trace.standing = limiter.count(
         `address ${clientOf(trace)}`,
         settingNumber(settings, "api", "anonymous_rate_limit"),
@@ -151,8 +151,8 @@ export const makePipeline = (options: PipelineOptions): ((asked: HttpRequest) =>
       : undefined
   })
 
-  /** Signed links and the like open without a token, but nobody may try keys for long: misses are what counts there. */
-  // Of each endpoint by itself: a forgotten link that an office's calendars keep asking must not end its health checks.
+  /** Public endpoints such as signed links limit failed requests, so that nobody can try many signatures. */
+  // Counted per endpoint: an outdated link that calendars of an office keep requesting must not stop its health checks.
   const missesOf = (trace: Trace, { name }: Endpoint): string => `misses ${clientOf(trace)} ${name}`
   const admitNobody = Effect.fnUntraced(function* (trace: Trace, endpoint: Endpoint) {
     trace.standing = limiter.look(
@@ -168,7 +168,7 @@ export const makePipeline = (options: PipelineOptions): ((asked: HttpRequest) =>
   const finished = (trace: Trace, reply: HttpResponse): void => {
     const { asked, endpoint, viewer } = trace
     const duration_ms = performance.now() - trace.started_millis
-    // What opens something by itself is no matter for a log: queries hold signatures, public paths hold keys.
+    // Secrets stay out of the log: queries hold signatures, paths of public endpoints hold keys.
     const shown = endpoint?.public === true ? endpoint.path : trace.path.slice(0, 500)
     log.at("info", "request", {
       request_id: trace.request_id,
@@ -240,7 +240,7 @@ export const makePipeline = (options: PipelineOptions): ((asked: HttpRequest) =>
     })
 }
 
-/** Who is counted where nobody is known: an IPv4 address, or the /64 that one IPv6 customer has to themselves. */
+/** The client of a request without a token: an IPv4 address, or the /64 of an IPv6 address. */
 const clientOf = ({ asked }: Trace): string => networkOf(asked.remote_address)
 
 const tooMany = (standing: RateLimitState, message: string): Rejection =>
@@ -253,7 +253,7 @@ const tooMany = (standing: RateLimitState, message: string): Rejection =>
     }
   })
 
-/** A long body is read for those who may send it, and while there is room for it; the rest are answered without it. */
+/** Reads the body. A long one is read only after the permission check and within the budget for long bodies. */
 const bodyFor = Effect.fnUntraced(function* (
   caller: Parameters<typeof authorizeCall>[0],
   trace: Trace,
@@ -282,7 +282,7 @@ const tooBusy = new Rejection({
   headers: { "retry-after": "2" }
 })
 
-/** Anything but an answer: refusals as they are, faults of the database as 503 when they pass, the rest as 500. */
+/** The response to a failure: rejections as they are, temporary database faults as 503, anything else as 500. */
 const answerTo = (
   cause: Cause.Cause<Failure>,
   trace: Trace,
@@ -340,7 +340,7 @@ const replyOf = (answer: Answer, trace: Trace): HttpResponse => {
   const { body, content } = answer
   const headers: { [name: string]: string } = {
     ...(body !== undefined ? json_headers : content !== undefined ? { "content-type": content.type } : {}),
-    // What carries a tag is meant to be kept and asked for again by it.
+    // Responses with an ETag may be cached and revalidated.
     ...(answer.headers?.["etag"] === undefined ? { "cache-control": "no-store" } : {}),
     "x-content-type-options": "nosniff",
     "x-request-id": trace.request_id
@@ -357,7 +357,7 @@ const replyOf = (answer: Answer, trace: Trace): HttpResponse => {
   }
   return { status: answer.status, headers, body: body !== undefined ? JSON.stringify(body) : content?.text }
 }
-/** The asker holds this already (RFC 9110, 13.1.2): tags are compared weakly, as a read's are. */
+/** Whether If-None-Match names this ETag (RFC 9110, 13.1.2); tags of reads are compared weakly. */
 const isKnown = (etag: string | undefined, { method, headers }: HttpRequest): boolean => {
   const held = headers["if-none-match"]
   if (etag === undefined || held === undefined || (method !== "GET" && method !== "HEAD")) return false

@@ -1,6 +1,4 @@
-/**
- * How often somebody may ask: so many requests in each fixed minute (rules/conventions 10). Counted in this process.
- */
+/** Rate limits: a number of requests in each fixed minute (rules/conventions 10), counted in this process. */
 
 export interface RateLimitState {
   readonly limit: number
@@ -14,13 +12,13 @@ export interface RateLimitState {
 export interface RateLimiter {
   /** Counts a request of `who` in the minute of `now` (milliseconds since 1970). */
   readonly count: (who: string | number, limit: number, now: number) => RateLimitState
-  /** Where `who` stands without asking. */
+  /** The state of `who` without counting a request. */
   readonly look: (who: string | number, limit: number, now: number) => RateLimitState
 }
 
 const minute = 60_000
 
-/** What is counted is forgotten with its minute, so that no more is kept than asked within one. */
+/** Counts are cleared with each new minute, so memory holds no more than the clients of one minute. */
 export const makeRateLimiter = (): RateLimiter => {
   let current = -1
   const counts = new Map<string | number, number>()

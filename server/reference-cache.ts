@@ -1,6 +1,6 @@
 /**
- * Rows that nearly every answer looks up and few people change (groups, stores, custom fields): read once and used
- * again until something is committed here, another server on the database tells of a commit, or a second is nearly over.
+ * A cache of rows that nearly every answer reads and few people change (groups, stores, custom fields). It is cleared by
+ * every commit, here or on another server of the same database, and after 900 ms.
  */
 import { Clock, Effect, Option } from "effect"
 import type { Key } from "../core/kernel/row-change.ts"
@@ -8,9 +8,9 @@ import type { Sql, StoreShape } from "../core/kernel/store/store.ts"
 import type { RowOf, Table } from "../core/kernel/table.ts"
 
 export interface ReferenceCache {
-  /** The same store, except that outside of transactions rows of reference tables may be those kept. */
+  /** The same store, which outside of transactions may answer from the cache for reference tables. */
   readonly over: (store: StoreShape) => StoreShape
-  /** Something was committed: nothing kept counts any more. */
+  /** Clears the cache. */
   readonly forget: () => void
 }
 
@@ -38,7 +38,7 @@ export const makeReferenceCache = (): ReferenceCache => {
   }
 
   const over = (store: StoreShape): StoreShape => {
-    // A transaction sees its own changes, and what it sees may yet be taken back.
+    // Never within a transaction: it sees its own changes, which may be rolled back.
     const outside = <A>(kept: (now: number) => Sql<A>, plain: () => Sql<A>): Sql<A> =>
       Effect.flatMap(Effect.serviceOption(store.sql.transactionService), (transaction) =>
         Option.isSome(transaction) ? plain() : Effect.flatMap(Clock.currentTimeMillis, kept)
@@ -61,7 +61,7 @@ export const makeReferenceCache = (): ReferenceCache => {
               const begun = generation
               return Effect.map(store.getMany(table, missing), (read) => {
                 read.forEach(Object.freeze)
-                // A change that came while this was being read would otherwise be missed.
+                // Not cached when something changed during the read.
                 if (begun === generation) {
                   count += missing.length
                   for (const key of missing) known.set(key, undefined)

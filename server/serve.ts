@@ -25,8 +25,11 @@ const say = (text: string): void => {
   }
 }
 
-/** Serves as the environment says, until a signal ends it; ends the process, with one line where it cannot start. */
-export const serve = (environment: Environment): void => {
+/**
+ * Serves as the environment says, until a signal ends the process. Where it cannot start it writes one line that says
+ * why and ends the process with 1. The promise is never settled: the command line ends a process whose command is done.
+ */
+export const serve = (environment: Environment): Promise<never> => {
   let log: Log | undefined
   let database: Database | undefined
   const program = Effect.scoped(
@@ -52,6 +55,7 @@ export const serve = (environment: Environment): void => {
       end(stopped ? 0 : 1)
     }
   })
+  return new Promise(() => {})
 }
 
 const watchProcess = (log: Log): void => {

@@ -1,4 +1,4 @@
-/** What a slice on the server may know of the place it runs in. */
+/** What the server provides to its slices. */
 import { Context, type Effect } from "effect"
 import type { Store } from "../core/kernel/store/store.ts"
 import type { Condition } from "./health.ts"
@@ -11,11 +11,11 @@ export interface ServerContextShape {
   readonly public_url: () => string
   readonly data_folder: string | undefined
   readonly log: Log
-  /** Whether the server can do its work; asked past whatever other requests wait for. */
+  /** Whether the server can work; does not wait for locks that other requests wait for. */
   readonly health: Effect.Effect<Condition, never, Store>
-  /** After a commit that changed the journal in another way than by appending to it: whatever is known of it is read again. */
+  /** To be called after a commit that changed the journal other than by appending: clears all caches. */
   readonly journalReplaced: () => void
-  /** Calls back after each commit that added to the journal, whichever server made it; answers how to stop. */
+  /** Calls the listener after each commit that added to the journal, on any server; returns the function that stops it. */
   readonly onCommit: (listener: () => void) => () => void
 }
 export class ServerContext extends Context.Service<ServerContext, ServerContextShape>()("flightcase/server/Hosting") {}

@@ -1,4 +1,4 @@
-/** What hosting adds to a slice: work around a call, within its transaction, after its answer, and beside all calls. */
+/** What a slice may add on the server: work around a call, within its transaction, after its answer, and in the background. */
 import type { Context, Effect, Scope } from "effect"
 import type { Slice } from "../core/kernel/catalogue.ts"
 import type { Answer, Failure } from "../core/kernel/endpoint.ts"
@@ -10,14 +10,14 @@ import type { ServerContext } from "./server-context.ts"
 
 export type Headers = { readonly [lower_case_name: string]: string | ReadonlyArray<string> | undefined }
 
-/** A call as it came over HTTP: authenticated, within its rate, matched. Row, permission and body are not yet looked at. */
+/** A call over HTTP that is authenticated, within its rate limit and matched. Rows, permission and body are checked later. */
 export interface ServerCall extends EndpointCall {
   readonly headers: Headers
   readonly request_id: string
   readonly remote_address: string
 }
 
-/** What is known of a request once it is answered (rules/conventions 16). */
+/** The record of an answered request (rules/conventions 16). */
 export interface AnsweredServerCall {
   readonly request_id: string
   readonly method: string
@@ -41,14 +41,14 @@ export interface AnsweredServerCall {
 export type ServerEndpoint<A> = Effect.Effect<A, Failure, Store | CommandRuntime | ServerContext>
 
 export interface ServerSlice extends Slice {
-  /** Around the answer of a call: replays a stored answer, keeps a new one. `next` runs the call in a transaction of its own. */
+  /** Wraps a call, to replay a stored answer or store a new one. `next` runs the call in a transaction of its own. */
   readonly around?: (call: ServerCall, next: ServerEndpoint<Answer>) => ServerEndpoint<Answer>
-  /** In the transaction that recorded the events: outgoing messages, jobs. What fails here refuses the command. */
+  /** Runs in the transaction that recorded the events; a failure rejects the command. */
   readonly recorded?: (events: ReadonlyArray<StoredEvent>) => ServerEndpoint<void>
-  /** After the answer is on its way, of every request under /api/v1; must be quick and must not fail. */
+  /** Called after every request under /api/v1 was answered; must be quick and must not fail. */
   readonly answered?: (call: AnsweredServerCall) => void
   /** Runs from the start of the server to its end: timers, queues. Interrupted when the server stops. */
   readonly background?: Effect.Effect<void, Failure, Store | CommandRuntime | ServerContext | Scope.Scope>
-  /** Services its endpoints ask for beside store and site. */
+  /** Services its endpoints need besides store and command runtime. */
   readonly services?: (server: ServerContext["Service"]) => Context.Context<never>
 }

@@ -1,4 +1,4 @@
-/** What nearly every request asks for and few change: settings. Used again for less than a second, never past a change made here. */
+/** Cached settings: used for less than a second, and never after a change made by this server. */
 import { Clock, Effect } from "effect"
 import { storedSettings } from "../core/kernel/server-runtime.ts"
 import type { Catalogue } from "../core/kernel/catalogue.ts"
@@ -7,9 +7,9 @@ import type { Settings } from "../core/kernel/settings.ts"
 import type { Store } from "../core/kernel/store/store.ts"
 
 export interface SettingsCache {
-  /** The settings as they are; may be kept for the next who asks. Outside transactions only. */
+  /** The present settings, which are cached. Outside transactions only. */
   readonly settings: Effect.Effect<Settings, Failure, Store>
-  /** The settings for a decision: what is kept, else read, but not kept, as the transaction may yet be taken back. */
+  /** The settings for a decision: cached, or read without caching, as the transaction may be rolled back. */
   readonly settingsWithin: ReturnType<typeof storedSettings>
   readonly forget: () => void
 }
@@ -29,7 +29,7 @@ export const makeSettingsCache = (catalogue: Catalogue): SettingsCache => {
       const begun = generation
       return Effect.tap(read, (settings) =>
         Effect.sync(() => {
-          // A change that came while this was being read would otherwise be missed.
+          // Not cached when something changed during the read.
           if (begun === generation) kept = { settings, until: now + believed_millis }
         })
       )

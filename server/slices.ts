@@ -10,7 +10,7 @@ import { tokensSlice } from "./tokens/api.ts"
 import type { Catalogue } from "../core/kernel/catalogue.ts"
 import type { ServerSlice } from "./server-slice.ts"
 
-/** `whole`: the catalogue they become part of, once it is complete. */
+/** `whole` returns the catalogue they become part of, once it is complete. */
 export const serverSlices = (whole: () => Catalogue): ReadonlyArray<ServerSlice> => [
   systemSlice(),
   serverSyncSlice,

@@ -1,4 +1,4 @@
-/** What keeps a database from recording anything while it can still be read. */
+/** Faults that keep a database from being written while it can still be read. */
 import type { SqlError } from "effect/sql"
 
 export type StorageFailure = "full" | "read_only" | "failing"
@@ -23,5 +23,5 @@ export const storageText: { readonly [Fault in StorageFailure]: string } = {
   read_only: "The server's database takes no changes for now: it is read-only. Reading goes on.",
   failing: "The disk of the server's database fails: nothing can be recorded. Reading may go on."
 }
-/** Room is made by people, which takes a while. */
+/** Retry-After in seconds; people have to free space. */
 export const storage_retry_seconds = 30

@@ -1,4 +1,4 @@
-/** The server's end of sync, with waiting readers woken by every commit. */
+/** The server side of sync; every commit wakes waiting readers. */
 import { Context } from "effect"
 import { syncSlice } from "../sync/server/api.ts"
 import { BundleKey, DeviceTokens } from "../sync/server/device-tokens.ts"

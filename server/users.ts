@@ -1,4 +1,4 @@
-/** Who a token's user is. */
+/** Users of tokens. */
 import { Effect } from "effect"
 import type { Failure } from "../core/kernel/endpoint.ts"
 import type { NewEvent } from "../core/kernel/event.ts"
@@ -15,7 +15,7 @@ export type User = Omit<Viewer, "abilities" | "token_id">
 export const ownerEvents = (at: string): ReadonlyArray<NewEvent> =>
   ownerOf({ name: "Owner", email: "owner@localhost" }, { user_id: owner_user_id, member_id: 1 }, at)
 
-/** The user as they stand now; two reads by key. */
+/** The user with the permissions of their roles; undefined where there is none. Two reads by key. */
 export const userById = Effect.fnUntraced(function* (
   user_id: number
 ): Effect.fn.Return<User | undefined, Failure, Store> {

@@ -1,5 +1,8 @@
-/** The key's row from reservation to answer. Each step is one statement that holds on its own, whoever else tries. */
-import { Effect } from "effect"
+/**
+ * The row of an idempotency key, from its reservation to the stored answer. Each step is one statement that is safe on its
+ * own, whatever other requests do under the same key.
+ */
+import { Effect, Schema } from "effect"
 import { insert, remove, update } from "../../core/kernel/row-change.ts"
 import type { Failure } from "../../core/kernel/endpoint.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
@@ -9,14 +12,18 @@ import { instantOf } from "../../core/values/time.ts"
 import { idempotency_keys, idempotency_results, type KeyRow } from "./schema.ts"
 
 export const retention_millis = 24 * 3_600_000
-/** In flight for longer, a request counts as abandoned: its server is gone. */
+/** A request in flight for longer counts as abandoned: its server has stopped. */
 export const abandoned_millis = 60_000
 
-/** The key is ours to work under, or somebody has it. */
+/** Either this request holds the key now (`mine`), or another one does or did. */
 export type Reserved =
   | { readonly mine: true; readonly attempt: number }
   | { readonly mine: false; readonly row: KeyRow }
 
+/**
+ * Reserves the key, or answers with the row of the request that has it. Keys that are expired, or abandoned by the same
+ * request, are taken over with the next attempt number.
+ */
 export const reserveKey = (id: string, fingerprint: string, now: number): Effect.Effect<Reserved, Failure, Store> =>
   Effect.gen(function* () {
     const store = yield* Store
@@ -40,7 +47,7 @@ export const reserveKey = (id: string, fingerprint: string, now: number): Effect
       )
       if (inserted.length > 0) return { mine: true, attempt: 1 }
       const row = yield* store.get(idempotency_keys, id)
-      // Given back between the two statements.
+      // Another request released it between the two statements.
       if (row === undefined) continue
       const isExpired = row.expires_at <= begun_at
       const isAbandoned =
@@ -64,9 +71,21 @@ export interface StoredResult {
   readonly status: number
   readonly body: Json | undefined
   readonly headers: { readonly [name: string]: string }
-  /** What the answer is about, if it can be given again. */
+  /** The result of the command, if the answer can be made from it again. */
   readonly about?: JsonObject | undefined
 }
+let decodeHeaders: ((stored: unknown) => StoredResult["headers"]) | undefined
+/** The answer kept in a row; its body is undefined where it had none. Throws where the row is damaged. */
+export const storedAnswer = ({ body, headers, status }: KeyRow): StoredResult => {
+  decodeHeaders ??= Schema.decodeUnknownSync(Schema.Record(Schema.String, Schema.String))
+  return { status: status ?? 200, body: body === null ? undefined : jsonOf(body), headers: decodeHeaders(headers) }
+}
+/** What the parser makes is JSON. */
+const jsonOf = (text: string): Json => {
+  const value: Json = JSON.parse(text)
+  return value
+}
+
 /** Keeps the answer; false when the key was taken over meanwhile. */
 export const finishKey = (
   id: string,
@@ -89,11 +108,11 @@ export const finishKey = (
     ])
     return true
   })
-/** What an answer was about; undefined where that was never kept. */
+/** The result an answer was made from; undefined where none was kept. */
 export const resultOf = (id: string): Effect.Effect<JsonObject | undefined, Failure, Store> =>
   Effect.flatMap(Store, (store) => Effect.map(store.get(idempotency_results, id), (row) => row?.result))
 
-/** Nothing happened under the key: it is new again. */
+/** Removes the reservation of a request that changed nothing: the key is unused again. */
 export const releaseKey = (id: string, attempt: number): Effect.Effect<void, Failure, Store> =>
   Effect.gen(function* () {
     const store = yield* Store
@@ -104,6 +123,7 @@ export const releaseKey = (id: string, attempt: number): Effect.Effect<void, Fai
     )
   })
 
+/** Deletes keys whose retention is over at `now` (milliseconds since 1970), with their results. */
 export const dropExpired = (now: number): Effect.Effect<void, Failure, Store> =>
   Effect.gen(function* () {
     const store = yield* Store
@@ -113,8 +133,8 @@ export const dropExpired = (now: number): Effect.Effect<void, Failure, Store> =>
   })
 
 /**
- * Takes out the bodies of stored answers: any of them may show what was just taken out of the journal, and which do cannot be
- * told from them. What was done is answered from its result from now on; of refusals the fields remain.
+ * Removes the bodies of all stored answers after an erasure: any of them may show the erased data. Successful ones are
+ * made again from the command's result when they are asked for; of refusals only the names of the fields remain.
  */
 export const clearAnswers: Effect.Effect<void, Failure, Store> = Effect.gen(function* () {
   const store = yield* Store
@@ -126,13 +146,13 @@ export const clearAnswers: Effect.Effect<void, Failure, Store> = Effect.gen(func
   )
   yield* store.apply(
     refusals.map((row) =>
-      update(idempotency_keys, row.id, { body: JSON.stringify(withoutReasons(JSON.parse(row.body!) as Json)) })
+      update(idempotency_keys, row.id, { body: JSON.stringify(withoutReasons(storedAnswer(row).body)) })
     )
   )
 })
 const reasons_removed =
   "This was refused; why was removed when personal data was erased. Send it under a new key to be told again."
-const withoutReasons = (body: Json): Json => ({
+const withoutReasons = (body: Json | undefined): Json => ({
   message: reasons_removed,
   ...(isJsonObject(body) && isJsonObject(body["errors"])
     ? { errors: Object.fromEntries(Object.keys(body["errors"]).map((field) => [field, [reasons_removed]])) }

@@ -1,8 +1,7 @@
 /**
- * `Idempotency-Key`: what makes documents of trade happens once, however often it is sent (rules/conventions 9). The
- * key is
- * reserved in a transaction of its own; effect and stored answer are then committed together, so that a crash leaves
- * either both or neither, and a retry after it either replays the answer or finds that nothing had happened.
+ * `Idempotency-Key`: a request that makes documents of trade takes effect once, however often it is sent
+ * (rules/conventions 9). The key is reserved in a transaction of its own; effect and stored answer are then committed
+ * together. After a crash a retry therefore either replays the answer or finds that nothing had happened.
  */
 import { createHash } from "node:crypto"
 import { Clock, Effect, Schedule } from "effect"
@@ -13,7 +12,7 @@ import { bodyOf, invalidField, Rejection, statusOf } from "../../core/kernel/rej
 import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { ServerEndpoint, ServerCall, ServerSlice } from "../server-slice.ts"
-import { clearAnswers, dropExpired, finishKey, releaseKey, reserveKey, resultOf } from "./keys.ts"
+import { clearAnswers, dropExpired, finishKey, releaseKey, reserveKey, resultOf, storedAnswer } from "./keys.ts"
 import { idempotency_keys, idempotency_results, type KeyRow } from "./schema.ts"
 
 /** Checkout, every POST of invoices, purchase orders and documents, and making or cloning an opportunity; ignored elsewhere. */
@@ -26,9 +25,9 @@ export const keepsAnswers = (endpoint: Endpoint): boolean =>
 const around = (call: ServerCall, next: ServerEndpoint<Answer>): ServerEndpoint<Answer> => {
   const given = call.headers["idempotency-key"]
   if (given === undefined || !keepsAnswers(call.endpoint)) return next
-  return Effect.flatMap(Effect.result(checkPermission(call.endpoint, call.viewer)), (may) => {
-    // Refused as ever, by row or right; nothing is looked up for those who may not ask.
-    if (may._tag === "Failure") return next
+  return Effect.flatMap(Effect.result(checkPermission(call.endpoint, call.viewer)), (permitted) => {
+    // The usual refusal; nothing is looked up for those who may not make the request.
+    if (permitted._tag === "Failure") return next
     if (typeof given !== "string" || !/^[\x20-\x7e]{1,255}$/.test(given)) {
       return invalidField("idempotency_key", "The Idempotency-Key must be 1 to 255 printable ASCII characters.")
     }
@@ -41,9 +40,9 @@ const once = (call: ServerCall, id: string, next: ServerEndpoint<Answer>): Serve
     const store = yield* Store
     const fingerprint = fingerprintOf(call)
     const reserved = yield* reserveKey(id, fingerprint, yield* Clock.currentTimeMillis)
-    if (!reserved.mine) return yield* known(call, reserved.row, fingerprint)
+    if (!reserved.mine) return yield* replayed(call, reserved.row, fingerprint)
     const { attempt } = reserved
-    const kept = store.transaction(
+    const answered = store.transaction(
       Effect.gen(function* () {
         const answer = yield* next
         const { about, content, headers = {}, status } = answer
@@ -53,13 +52,13 @@ const once = (call: ServerCall, id: string, next: ServerEndpoint<Answer>): Serve
         return answer
       })
     )
-    return yield* kept.pipe(
+    return yield* answered.pipe(
       Effect.catch((failure) =>
         failure instanceof Rejection && failure.kind === "invalid"
           ? refused(id, attempt, failure)
           : Effect.fail(failure)
       ),
-      // Whatever it was, it left nothing behind but the reservation.
+      // A failed request left nothing behind but the reservation.
       Effect.onError(() => Effect.ignore(releaseKey(id, attempt)))
     )
   })
@@ -74,7 +73,8 @@ const refused = (id: string, attempt: number, failure: Rejection): Effect.Effect
     return { status, body, headers }
   })
 
-const known = Effect.fnUntraced(function* (
+/** The answer to a key that another request has used: 409 for a different request, 425 while it is in flight. */
+const replayed = Effect.fnUntraced(function* (
   call: ServerCall,
   row: KeyRow,
   fingerprint: string
@@ -84,19 +84,15 @@ const known = Effect.fnUntraced(function* (
     return yield* new Rejection({ kind: "conflict", message: text, errors: { idempotency_key: [text] } })
   }
   if (row.state === "in_flight") return yield* inFlight
-  const body =
-    row.state === "cleared"
-      ? yield* bodyAgain(call, row.id)
-      : row.body === null
-        ? undefined
-        : (JSON.parse(row.body) as Json)
+  const answer = storedAnswer(row)
+  const body = row.state === "cleared" ? yield* bodyAgain(call, row.id) : answer.body
   return {
-    status: row.status ?? 200,
+    status: answer.status,
     ...(body === undefined ? {} : { body }),
-    headers: { ...(row.headers as { readonly [name: string]: string }), "idempotent-replayed": "true" }
+    headers: { ...answer.headers, "idempotent-replayed": "true" }
   }
 })
-/** The body of an answer that was taken out, of what there is by now; of what is there no more it only says so. */
+/** A body in place of the one removed by an erasure: made again from the present rows, or a message where they are gone. */
 const bodyAgain = Effect.fnUntraced(function* (
   call: ServerCall,
   id: string
@@ -124,22 +120,23 @@ const inFlight = new Rejection({
   message: "The request with this Idempotency-Key is still being worked on.",
   headers: { "retry-after": "1" }
 })
-/** It took so long that the key went to a retry: this one's changes are taken back. */
+/** This request took so long that a retry took the key over; its own changes are rolled back. */
 const takenOver = inFlight
 
-/** Texts and numbers as written, told apart by a first letter: `1`, `1.0` and `"1"` are three values. */
-const asWritten = (text: string): Json =>
-  JSON.parse(text, (key, value: unknown, context?: { readonly source?: string }) =>
-    key === "__proto__"
-      ? undefined
-      : typeof value === "number"
-        ? `n${context?.source ?? String(value)}`
-        : typeof value === "string"
-          ? `s${value}`
-          : value
-  ) as Json
+/** Texts and numbers as written, with a first letter for which they are: `1`, `1.0` and `"1"` are three values. */
+const asWritten = (text: string): Json => {
+  const value: Json = JSON.parse(text, (key, value: unknown, context?: { readonly source?: string }) => {
+    if (key === "__proto__") return undefined
+    if (typeof value === "number") return `n${context?.source ?? String(value)}`
+    return typeof value === "string" ? `s${value}` : value
+  })
+  return value
+}
 
-/** Method, path with its ids, query in order of name, body with its keys in order and its numbers as written; by earlier releases as read. */
+/**
+ * SHA-256 over method, path, query in order of name, and body with its keys in order. Numbers count as they were written;
+ * earlier releases took them as they were read, which `as_written = false` repeats.
+ */
 const fingerprintOf = ({ request }: ServerCall, as_written = true): string => {
   const { body, body_fault: body_failure, files, method, path, query, raw_text } = request
   const parts = [

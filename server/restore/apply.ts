@@ -1,4 +1,4 @@
-/** An empty server becomes what an imported journal tells. Runs in one transaction; what fails leaves it was. */
+/** Fills an empty server from an imported journal. Runs in the caller's transaction: a failure leaves the server as it was. */
 import { Effect } from "effect"
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
 import type { Failure } from "../../core/kernel/endpoint.ts"
@@ -11,24 +11,28 @@ import { Store } from "../../core/kernel/store/store.ts"
 import { users } from "../../core/users/schema.ts"
 import { owner_user_id } from "../users.ts"
 import type { Manifest } from "./schema.ts"
-import { isSameChecksums } from "./checksums.ts"
+import { checksumsAsExported } from "./checksums.ts"
 
-/** 422 names the tables that do not come to what the export said. Cost: one fold of the journal and one pass over the rows. */
+/**
+ * Replaces the journal with the imported one, projects every table from it and sets counters as the export names them.
+ * Fails with 422 where events are missing, where tables differ from the export's checksums (the error names each), or where
+ * no owner comes of it. Cost: one projection of the journal and one pass over all rows.
+ */
 export const applyRestore = Effect.fnUntraced(function* (
   catalogue: Catalogue,
   manifest: Manifest,
   now: string
 ): Effect.fn.Return<void, Failure, Store> {
   const store = yield* Store
-  const [staged] = yield* store.run<{ events: number; top: number | null }>(
+  const [staged = { events: 0, top: 0 }] = yield* store.run<{ events: number; top: number | null }>(
     "select count(*) as events, max(position) as top from restored_events"
   )
-  if (Number(staged!.events) !== manifest.events)
+  if (Number(staged.events) !== manifest.events)
     return yield* invalidField(
       "events",
-      `${Number(staged!.events)} of ${manifest.events} events have come; send the rest first.`
+      `${Number(staged.events)} of ${manifest.events} events have come; send the rest first.`
     )
-  if (Number(staged!.top ?? 0) > manifest.position)
+  if (Number(staged.top ?? 0) > manifest.position)
     return yield* invalidField("position", "There are events beyond the last position the export names.")
   const columns = Object.keys(journal.columns).map(quote).join(", ")
   yield* store.run("delete from journal")
@@ -37,9 +41,9 @@ export const applyRestore = Effect.fnUntraced(function* (
   yield* store.run(`update journal_head set position = ${head.bind(manifest.position)} where id = 1`, head.values)
   for (const table of catalogue.tables) yield* store.run(`delete from ${quote(table.name)}`)
   yield* projectJournal(catalogue)
-  const said = new Map(manifest.tables.map((table) => [table.name, table]))
-  const differing = (yield* isSameChecksums(catalogue, said)).filter(({ name, rows, checksum }) => {
-    const other = said.get(name)
+  const expected = new Map(manifest.tables.map((table) => [table.name, table]))
+  const differing = (yield* checksumsAsExported(catalogue, expected)).filter(({ name, rows, checksum }) => {
+    const other = expected.get(name)
     return other === undefined ? rows > 0 : other.checksum !== checksum
   })
   if (differing.length > 0) {
@@ -48,7 +52,7 @@ export const applyRestore = Effect.fnUntraced(function* (
         differing.map(({ name, rows }) => [
           `tables.${name}`,
           [
-            `The journal comes to ${rows} other rows of ${name} than the export told (${said.get(name)?.rows ?? 0}); the export is damaged or of another release.`
+            `The journal comes to ${rows} other rows of ${name} than the export told (${expected.get(name)?.rows ?? 0}); the export is damaged or of another release.`
           ]
         ])
       )
@@ -70,6 +74,6 @@ export const applyRestore = Effect.fnUntraced(function* (
     )
   }
   yield* store.run("delete from restored_events")
-  // Devices that followed the empty journal begin again with this one.
+  // A new epoch: devices that followed the empty journal sync again from the start.
   yield* beginEpoch(store, now)
 })

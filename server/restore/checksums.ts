@@ -1,4 +1,4 @@
-/** What the tables and counters of this server come to, to be compared with another's. */
+/** Checksums of this server's tables, with its counters: an export carries them and an import is compared with them. */
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
@@ -14,7 +14,7 @@ import type { Table } from "../../core/kernel/table.ts"
 import type { Manifest, TableChecksum } from "./schema.ts"
 
 /** Rows in the order of their keys, as canonical JSON: the same on either engine. One pass; memory for one page. */
-const sumOf = Effect.fnUntraced(function* (
+const checksumOf = Effect.fnUntraced(function* (
   table: Table,
   names: ReadonlyArray<string>
 ): Effect.fn.Return<TableChecksum, Failure, Store> {
@@ -22,37 +22,39 @@ const sumOf = Effect.fnUntraced(function* (
   let rows = 0
   for (let after: Key | undefined; ;) {
     const page = yield* rowsAfter(table, after)
-    if (page.length === 0) return { name: table.name, rows, checksum: hash.digest("hex"), columns: names }
+    const last = page.at(-1)
+    if (last === undefined) return { name: table.name, rows, checksum: hash.digest("hex"), columns: names }
     for (const row of page)
       hash.update(`${canonicalJson(names.map((name) => (row[name] as Json | undefined) ?? null))}\n`)
     rows += page.length
-    after = keyOf(table, page.at(-1)!)
+    after = keyOf(table, last)
   }
 })
 const columnsOf = (table: Table): ReadonlyArray<string> => Object.keys(table.columns).sort()
+/** Checksums of every table, over all its columns. */
 export const tableChecksums = (catalogue: Catalogue): Effect.Effect<ReadonlyArray<TableChecksum>, Failure, Store> =>
-  Effect.forEach(catalogue.tables, (table) => sumOf(table, columnsOf(table)))
+  Effect.forEach(catalogue.tables, (table) => checksumOf(table, columnsOf(table)))
 
-/** Columns that came after exports began and before exports named theirs. */
+/** Columns added while exports did not yet name the columns in their checksums. */
 export const changed_meanwhile: { readonly [table: string]: ReadonlyArray<string> } = {
   custom_fields: ["is_personal"],
   opportunity_items: ["first_made_at"],
   opportunities: ["kept_rule_ids"]
 }
-/** What the tables come to, summed up as an export did that may be of an earlier release. */
-export const isSameChecksums = (
+/** Checksums over the columns that the export took, which may be of an earlier release with fewer columns. */
+export const checksumsAsExported = (
   catalogue: Catalogue,
-  said: ReadonlyMap<string, TableChecksum>
+  exported: ReadonlyMap<string, TableChecksum>
 ): Effect.Effect<ReadonlyArray<TableChecksum>, Failure, Store> =>
   Effect.forEach(catalogue.tables, (table) =>
-    sumOf(
+    checksumOf(
       table,
-      said.get(table.name)?.columns ??
+      exported.get(table.name)?.columns ??
         columnsOf(table).filter((name) => changed_meanwhile[table.name]?.includes(name) !== true)
     )
   )
 
-/** Asked inside one transaction, so that all of it is of one position. */
+/** What an export says of itself. To be run inside one transaction, so that all of it is of one position. */
 export const ownManifest = Effect.fnUntraced(function* (
   catalogue: Catalogue
 ): Effect.fn.Return<Manifest, Failure, Store> {

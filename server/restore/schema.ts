@@ -1,4 +1,5 @@
-/** A journal on its way in: kept apart until it is whole, on the server alone. */
+/** Tables of a journal that is being imported: kept apart, on the server alone, until it is complete. */
+import { Schema } from "effect"
 import { id, integer, json, text, timestamp } from "../../core/kernel/field.ts"
 import type { JsonObject } from "../../core/kernel/json.ts"
 import { plainTable, type RowOf } from "../../core/kernel/table.ts"
@@ -10,7 +11,7 @@ export const restores = plainTable(
   "id",
   {
     id: id(),
-    /** What the export said of itself: {@link Manifest}. */
+    /** What the export says of itself: {@link Manifest}, read by {@link manifestOf}. */
     manifest: json<Manifest>(),
     started_by: integer(),
     started_at: timestamp(),
@@ -37,21 +38,35 @@ export const restored_events = plainTable(
   { entity: "restored_event" }
 )
 
-/** What the journal must come to. */
-export interface Manifest {
-  /** The last position the journal gave. */
-  readonly position: number
-  readonly events: number
-  readonly schema_version: number
-  readonly tables: ReadonlyArray<TableChecksum>
-  /** The next id of each table and the next number of each document sequence: neither is ever given twice. */
-  readonly ids: { readonly [table: string]: number }
-  readonly numbers: { readonly [sequence: string]: number }
+const makeManifestSchema = () => {
+  const counters = Schema.Record(Schema.String, Schema.Int)
+  return Schema.Struct({
+    /** The last position the journal gave. */
+    position: Schema.Int,
+    /** How many events the journal holds; fewer than `position` where transactions were taken back. */
+    events: Schema.Int,
+    schema_version: Schema.Int,
+    tables: Schema.Array(
+      Schema.Struct({
+        name: Schema.String,
+        rows: Schema.Int,
+        /** SHA-256 in hex over the rows in the order of their keys. */
+        checksum: Schema.String,
+        /** The columns in the checksum; a later release may have more. Exports of earlier releases do not say. */
+        columns: Schema.optional(Schema.Array(Schema.String))
+      })
+    ),
+    /** The next id of each table: none is ever given twice. */
+    ids: counters,
+    /** The next number of each document sequence. */
+    numbers: counters
+  })
 }
-export interface TableChecksum {
-  readonly name: string
-  readonly rows: number
-  readonly checksum: string
-  /** What was summed up of each row; a later release may have more. Exports of earlier releases do not say. */
-  readonly columns?: ReadonlyArray<string> | undefined
-}
+/** What the journal and the tables projected from it must come to. */
+export type Manifest = ReturnType<typeof makeManifestSchema>["Type"]
+export type TableChecksum = Manifest["tables"][number]
+
+let decodeManifest: ((stored: unknown) => Manifest) | undefined
+/** The stored manifest of an import. Throws where the row is damaged. */
+export const manifestOf = ({ manifest }: Pick<RestoreRow, "manifest">): Manifest =>
+  (decodeManifest ??= Schema.decodeUnknownSync(makeManifestSchema()))(manifest)

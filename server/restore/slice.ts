@@ -1,11 +1,14 @@
 /**
- * Out again, and in: the whole journal for its owner to take away, and an empty server that becomes what a journal tells.
- * An import arrives in pages, each of which may be sent again, and takes effect all at once: only when the tables folded
- * from it come to what the export said, and only where nothing has happened yet.
+ * Export and import of a whole business: its owner takes the journal away, and an empty server is filled from it. An
+ * import arrives in pages, each of which may be sent again. It takes effect at once, in one transaction: only when the
+ * tables projected from it match the export's checksums, and only on a server where nothing has happened yet.
  */
 import { Effect, Option } from "effect"
+import type { Catalogue } from "../../core/kernel/catalogue.ts"
 import { postQuery, get } from "../../core/kernel/endpoint.ts"
 import { retryOnConflict } from "../../core/kernel/engine.ts"
+import type { StoredEvent } from "../../core/kernel/event.ts"
+import { type AnyEventType, decodeData } from "../../core/kernel/event-type.ts"
 import { integer, json, list, object, text, timestamp } from "../../core/kernel/field.ts"
 import { allocateIds } from "../../core/kernel/ids.ts"
 import { isJsonObject, type JsonObject } from "../../core/kernel/json.ts"
@@ -19,7 +22,7 @@ import type { Viewer } from "../../core/kernel/viewer.ts"
 import { ServerContext } from "../server-context.ts"
 import type { ServerSlice } from "../server-slice.ts"
 import { applyRestore } from "./apply.ts"
-import { type Manifest, restored_events, type RestoreRow, restores } from "./schema.ts"
+import { type Manifest, manifestOf, restored_events, type RestoreRow, restores } from "./schema.ts"
 import { ownManifest } from "./checksums.ts"
 import * as Shown from "../../core/kernel/answer-schema.ts"
 import { eventShown } from "../../sync/server/answers.ts"
@@ -28,13 +31,13 @@ const events_per_page_max = 2_000
 const page_bytes_max = 64 * 1_048_576
 
 const owned = { ability: "*", permission: null, metering_weight: 0, server_only: true } as const
-/** All of a business leaves or arrives at once: its owner's alone to do. */
+/** 403 for everybody but the owner, as all data of the business leaves or arrives. */
 const ownerOnly = ({ viewer }: { readonly viewer: Viewer }): Effect.Effect<void, Rejection> =>
   viewer.is_owner
     ? Effect.void
     : Effect.fail(new Rejection({ kind: "forbidden", message: "Only the owner may take all data out or bring it in." }))
 
-const sum_fields = object({
+const checksum_fields = object({
   name: text({ required: true }),
   rows: integer({ required: true, min: 0, max: Number.MAX_SAFE_INTEGER }),
   checksum: text({ required: true, max: 64 }),
@@ -52,18 +55,20 @@ const event_fields = object({
   recorded_at: timestamp({ required: true })
 })
 
-const standing = Effect.fnUntraced(function* (row: RestoreRow) {
+/** How far an import has come, as answers show it. */
+const progressOf = Effect.fnUntraced(function* (row: RestoreRow) {
   const store = yield* Store
+  const manifest = manifestOf(row)
   const [{ events, position } = { events: 0, position: 0 }] =
     row.finished_at !== null
-      ? [{ events: row.manifest.events, position: row.manifest.position }]
+      ? [{ events: manifest.events, position: manifest.position }]
       : yield* store.run<{ events: number; position: number | null }>(
           "select count(*) as events, max(position) as position from restored_events"
         )
   return {
     restore: {
       id: row.id,
-      events: row.manifest.events,
+      events: manifest.events,
       received: Number(events),
       received_to: Number(position ?? 0),
       started_at: row.started_at,
@@ -74,7 +79,7 @@ const standing = Effect.fnUntraced(function* (row: RestoreRow) {
 const areCounters = (value: JsonObject | undefined): value is { readonly [name: string]: number } =>
   value !== undefined && Object.values(value).every((next) => Number.isSafeInteger(next) && Number(next) >= 0)
 
-const standingShown = {
+const progressShown = {
   restore: Shown.keys({
     id: integer(),
     events: integer(),
@@ -85,7 +90,7 @@ const standingShown = {
   })
 }
 const begin = postQuery("/api/v1/system/restores", {
-  answer: standingShown,
+  answer: progressShown,
   error_answers: { 409: null },
   name: "system.begin_restore",
   summary: "Begin to bring an exported journal into this empty server",
@@ -97,7 +102,7 @@ const begin = postQuery("/api/v1/system/restores", {
     position: integer({ required: true, min: 0, max: Number.MAX_SAFE_INTEGER }),
     events: integer({ required: true, min: 0, max: Number.MAX_SAFE_INTEGER }),
     schema_version: integer({ required: true, min: 1 }),
-    tables: list(sum_fields, { required: true }),
+    tables: list(checksum_fields, { required: true }),
     ids: json<JsonObject>({ form: "object", default: {} }),
     numbers: json<JsonObject>({ form: "object", default: {} })
   },
@@ -123,20 +128,46 @@ const begin = postQuery("/api/v1/system/restores", {
       return yield* store.transaction(
         Effect.gen(function* () {
           yield* nothingHappened
-          // Whoever begins anew does so because the one before came to nothing.
+          // An import that was begun before and not finished is replaced.
           yield* store.run("delete from restored_events")
           yield* store.run("delete from restores where finished_at is null")
           const [id] = yield* allocateIds(restores.name, 1)
           const row: RestoreRow = { id: id!, manifest, started_by: viewer.user_id, started_at: now, finished_at: null }
           yield* store.apply([{ op: "insert", table: restores, row }])
-          return created(yield* standing(row))
+          return created(yield* progressOf(row))
         })
       )
     }).pipe(retryOnConflict)
 })
 
+type SentEvent = Pick<StoredEvent, "position" | "type"> & { readonly data: unknown }
+/**
+ * 422 for the first event out of order or whose data is not what its type declares: this release could not project it.
+ * Events of types that no slice declares are kept as they are.
+ */
+const refusalOf = (events: ReadonlyArray<SentEvent>, catalogue: Catalogue): Rejection | undefined => {
+  let before = 0
+  for (const [at, { data, position, type }] of events.entries()) {
+    if (!isJsonObject(data)) return invalidField(`events.${at}.data`, "What happened must be an object.")
+    if (position <= before) return invalidField(`events.${at}.position`, "Events come in the order of their positions.")
+    before = position
+    const kind = catalogue.events.get(type)
+    const problem = kind === undefined ? undefined : problemOf(kind, data)
+    if (problem !== undefined) return invalidField(`events.${at}.data`, problem)
+  }
+  return undefined
+}
+const problemOf = (kind: AnyEventType, data: JsonObject): string | undefined => {
+  try {
+    decodeData(kind, data)
+    return undefined
+  } catch (cause) {
+    return cause instanceof Error ? cause.message : String(cause)
+  }
+}
+
 const receive = postQuery("/api/v1/system/restores/{id}/events", {
-  answer: standingShown,
+  answer: progressShown,
   name: "system.restore_events",
   summary: "The next events of the journal; what has come already is passed over",
   ...owned,
@@ -148,16 +179,12 @@ const receive = postQuery("/api/v1/system/restores/{id}/events", {
     Effect.gen(function* () {
       const store = yield* Store
       if (rows.id.finished_at !== null) return yield* invalidField("id", "This import is complete.")
-      const events = values.events!
-      for (const [at, event] of events.entries()) {
-        if (!isJsonObject(event.data))
-          return yield* invalidField(`events.${at}.data`, "What happened must be an object.")
-        if (at > 0 && event.position <= events[at - 1]!.position)
-          return yield* invalidField(`events.${at}.position`, "Events come in the order of their positions.")
-      }
+      const events = values.events ?? []
+      const refusal = refusalOf(events, (yield* CommandRuntime).catalogue)
+      if (refusal !== undefined) return yield* refusal
       return yield* store.transaction(
         Effect.gen(function* () {
-          const { restore } = yield* standing(rows.id)
+          const { restore } = yield* progressOf(rows.id)
           const fresh = events.filter(({ position }) => position > restore.received_to)
           yield* store.apply(
             fresh.map((event) => ({
@@ -166,14 +193,14 @@ const receive = postQuery("/api/v1/system/restores/{id}/events", {
               row: { ...event, actor_id: event.actor_id ?? null, replica_id: event.replica_id ?? null }
             }))
           )
-          return ok(yield* standing(rows.id))
+          return ok(yield* progressOf(rows.id))
         })
       )
     }).pipe(retryOnConflict)
 })
 
 const finish = postQuery("/api/v1/system/restores/{id}/finish", {
-  answer: standingShown,
+  answer: progressShown,
   error_answers: { 409: null },
   name: "system.finish_restore",
   summary: "Become what the journal tells, if its tables come to what the export said",
@@ -184,16 +211,16 @@ const finish = postQuery("/api/v1/system/restores/{id}/finish", {
       yield* ownerOnly({ viewer })
       const store = yield* Store
       const { catalogue } = yield* CommandRuntime
-      if (rows.id.finished_at !== null) return ok(yield* standing(rows.id))
+      if (rows.id.finished_at !== null) return ok(yield* progressOf(rows.id))
       const finished = yield* store.transaction(
         Effect.gen(function* () {
           yield* withoutTimeouts
-          // Whoever writes to the journal waits from here on, and then finds that things have happened.
+          // From here on other writers of the journal wait; their own check then finds these events.
           yield* store.run("update journal_head set position = position where id = 1")
           yield* nothingHappened
-          yield* applyRestore(catalogue, rows.id.manifest, now)
+          yield* applyRestore(catalogue, manifestOf(rows.id), now)
           yield* store.apply([{ op: "update", table: restores, key: rows.id.id, set: { finished_at: now } }])
-          return ok(yield* standing({ ...rows.id, finished_at: now }))
+          return ok(yield* progressOf({ ...rows.id, finished_at: now }))
         })
       )
       Option.getOrThrow(yield* Effect.serviceOption(ServerContext)).journalReplaced()
@@ -201,7 +228,7 @@ const finish = postQuery("/api/v1/system/restores/{id}/finish", {
     }).pipe(retryOnConflict)
 })
 
-/** Only the reference data every server begins with. */
+/** 409 where anything was recorded beside the reference data that every server begins with. */
 const nothingHappened = Effect.gen(function* () {
   const store = yield* Store
   const written = yield* store.run(
@@ -267,7 +294,7 @@ export const restoreSlice: ServerSlice = {
     }),
     begin,
     get("/api/v1/system/restores/{id}", {
-      answer: standingShown,
+      answer: progressShown,
       name: "system.show_restore",
       summary: "How far an import has come",
       ...owned,
@@ -275,7 +302,7 @@ export const restoreSlice: ServerSlice = {
       run: ({ viewer, rows }) =>
         Effect.gen(function* () {
           yield* ownerOnly({ viewer })
-          return ok(yield* standing(rows.id))
+          return ok(yield* progressOf(rows.id))
         })
     }),
     receive,

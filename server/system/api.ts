@@ -1,4 +1,4 @@
-/** What the server says about itself: health, the interface described, the endpoint catalogue, measurements. */
+/** Endpoints about the server itself: health, OpenAPI, the endpoint catalogue, measurements. */
 import { Clock, Effect, Option } from "effect"
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
 import { type Answer, get } from "../../core/kernel/endpoint.ts"
@@ -22,7 +22,7 @@ import { choice, integer, text, timestamp } from "../../core/kernel/field.ts"
 
 const open = { ability: null, permission: null, metering_weight: 0, public: true, server_only: true } as const
 
-/** Not well: 503, which monitors see, with the reason; reads may go on all the same. */
+/** 200, or 503 with the reason, which monitors notice; reads may work all the same. */
 const healthAnswer = (dialect: string, condition: Condition, now: string): HealthAnswer => {
   const database = dialect === "pg" ? "postgres" : "sqlite"
   if (condition.status === "ok")
@@ -73,6 +73,7 @@ const health = get("/api/v1/system/health", {
   run: () => healthNow
 })
 
+/** The description last made of each catalogue: it changes only with the address it names. */
 const descriptions = new WeakMap<Catalogue, { readonly url: string; readonly description: JsonObject }>()
 const description = get("/api/v1/openapi.json", {
   name: "system.openapi",
@@ -80,12 +81,15 @@ const description = get("/api/v1/openapi.json", {
   ...open,
   answer: Shown.map(Shown.anything("See https://spec.openapis.org/oas/v3.1.0")),
   run: () =>
-    Effect.map(CommandRuntime, ({ catalogue, public_url }) => {
+    Effect.gen(function* () {
+      const { catalogue, public_url } = yield* CommandRuntime
       // The address is known once the server listens.
       const url = public_url?.() ?? "/"
-      let known = descriptions.get(catalogue)
-      if (known?.url !== url) descriptions.set(catalogue, (known = { url, description: openApi(catalogue, url) }))
-      return ok(known.description)
+      const cached = descriptions.get(catalogue)
+      if (cached?.url === url) return ok(cached.description)
+      const description = yield* openApi(catalogue, url)
+      descriptions.set(catalogue, { url, description })
+      return ok(description)
     })
 })
 
@@ -130,7 +134,7 @@ const docs = get("/docs", {
     })
 })
 
-/** Asked from this machine itself, and not passed on by a proxy on it. */
+/** Whether a request comes from this machine itself and was not forwarded by a proxy on it. */
 const isFromHere = (address: string, headers: { readonly [name: string]: unknown }): boolean =>
   /^(::ffff:)?127\.|^::1$/.test(address) &&
   headers["forwarded"] === undefined &&
@@ -160,7 +164,7 @@ export const systemSlice = (): ServerSlice => {
           })
       })
     ],
-    // Health is answered before anything is read for the request: what is read waits for whoever holds the database.
+    // Health is answered before anything is read for the request, as reads may wait for locks.
     around: (call, next) =>
       call.endpoint.name === health.name
         ? healthNow

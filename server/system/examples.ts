@@ -1,16 +1,14 @@
 /** Examples of what is described: made from the schemas, so that each is one of what it stands beside. */
 import type { Json, JsonObject } from "../../core/kernel/json.ts"
+import { title } from "./titles.ts"
 
 type Schemas = { readonly [name: string]: JsonObject }
 
-/** Every schema with an example of it. */
-export const withExamples = (schemas: Schemas): JsonObject =>
-  Object.fromEntries(
-    Object.entries(schemas).map(([name, schema]) => [
-      name,
-      { ...schema, examples: [exampleOf(schema, schemas, "", 1)] }
-    ])
-  )
+/** A named schema with an example of it. */
+export const withExample = (name: string, schemas: Schemas): JsonObject => {
+  const schema = schemas[name] ?? {}
+  return { ...schema, examples: [exampleOf(schema, schemas, "", 1)] }
+}
 
 const by_format: { readonly [format: string]: string } = {
   "date-time": "2026-07-01T09:00:00.000Z",
@@ -33,7 +31,7 @@ const by_name: ReadonlyArray<readonly [ends: RegExp, value: string]> = [
 /** One value that is as described: lists have one row, and rows inside rows are left to their own examples (null where they may be). */
 export const exampleOf = (schema: JsonObject, schemas: Schemas, name = "", depth = 0): Json => {
   const { $ref: ref, anyOf, default: usual, enum: values, format, items, minimum, pattern, properties, type } = schema
-  if (typeof ref === "string") return exampleOf(schemas[ref.split("/").at(-1)!] ?? {}, schemas, name, depth)
+  if (typeof ref === "string") return exampleOfComponent(ref.slice(ref.lastIndexOf("/") + 1), schemas, name, depth)
   if (usual !== undefined) return usual
   if (Array.isArray(values)) return values[0] as Json
   const either = anyOf as ReadonlyArray<JsonObject> | undefined
@@ -68,6 +66,24 @@ export const exampleOf = (schema: JsonObject, schemas: Schemas, name = "", depth
       return null
   }
 }
+const component_examples = new WeakMap<Schemas, Map<string, Json>>()
+/** Most answers refer to the same components: the example of each is made once for every key and depth it is found at. */
+const exampleOfComponent = (component: string, schemas: Schemas, name: string, depth: number): Json => {
+  const examples = component_examples.get(schemas) ?? new Map<string, Json>()
+  component_examples.set(schemas, examples)
+  const place = `${component} ${name} ${depth}`
+  const known = examples.get(place)
+  if (known !== undefined) return known
+  const example = exampleOf(schemas[component] ?? {}, schemas, name, depth)
+  examples.set(place, example)
+  return example
+}
+const patterns = new Map<string, RegExp>()
+const matches = (text: string, pattern: string): boolean => {
+  const known = patterns.get(pattern) ?? new RegExp(pattern, "u")
+  patterns.set(pattern, known)
+  return known.test(text)
+}
 const refersTo = (items: Json | undefined): boolean => typeof items === "object" && items !== null && "$ref" in items
 
 const textOf = (
@@ -77,11 +93,11 @@ const textOf = (
   name: string
 ): string => {
   const fits = (text: string): boolean =>
-    (pattern === undefined || new RegExp(pattern, "u").test(text)) &&
+    (pattern === undefined || matches(text, pattern)) &&
     text.length <= Number(maxLength ?? Infinity) &&
     text.length >= Number(minLength ?? 0)
   const named = by_name.find(([ends]) => ends.test(name))?.[1]
-  const plain = name === "" ? "Text" : name.replaceAll("_", " ").replace(/^./, (letter) => letter.toUpperCase())
+  const plain = name === "" ? "Text" : title(name)
   return (
     [
       by_format[format],

@@ -1,42 +1,56 @@
-/** The interface described for machines: OpenAPI 3.1, made from the endpoint tables, so that it cannot fall behind them. */
+/**
+ * The interface described for machines: OpenAPI 3.1, made from the endpoint tables, so that it cannot fall behind them.
+ * Making it takes some 80 ms of processor time, so other requests are served between its parts.
+ */
+import { Effect } from "effect"
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
-import { type Endpoint, operationOf, type Params, paramNames, resourceOf } from "../../core/kernel/endpoint.ts"
-import type { Field, Fields } from "../../core/kernel/field.ts"
+import { type Endpoint, operationOf, resourceOf } from "../../core/kernel/endpoint.ts"
 import type { Json, JsonObject } from "../../core/kernel/json.ts"
-import { predicates } from "../../core/kernel/query.ts"
-import { kindOf, type ShownResource } from "../../core/kernel/answer-schema.ts"
 import { keepsAnswers } from "../idempotency/slice.ts"
-import { type AnswerSchemas, answerSchemas, subjectOf } from "./answers.ts"
 import { interfaceOf } from "./catalogue-rows.ts"
-import { exampleOf, withExamples } from "./examples.ts"
-import { components, responsesOf } from "./responses.ts"
-import { bodySchema, schemaInQuery } from "./schema-of.ts"
+import { errorSchemas } from "./errors.ts"
+import { exampleOf, withExample } from "./examples.ts"
+import { type JsonSchemas, jsonSchemas } from "./json-schema.ts"
+import { pathParameters, queryParameters } from "./parameters.ts"
+import { headersAndErrors, responsesOf } from "./responses.ts"
+import { bodySchema } from "./schema-of.ts"
+import { title } from "./titles.ts"
 
 type Objects = { [name: string]: Json }
-
-const words = (name: string): string => name.replaceAll("_", " ")
-const title = (name: string): string => words(name).replace(/^./, (letter) => letter.toUpperCase())
 
 const about = `The back office of an equipment-rental business. Money leaves as decimal texts at the currency's scale; timestamps are UTC with milliseconds.
 
 Answers may get further keys with time: pass over those you do not know. What is sent beside the described fields is ignored.`
 
+const slice_max_millis = 8
+/** A point at which other requests get their turn, once this work has kept the process busy for some milliseconds. */
+const makePause = (): Effect.Effect<void> => {
+  let since = performance.now()
+  return Effect.suspend(() => {
+    if (performance.now() - since < slice_max_millis) return Effect.void
+    return Effect.map(Effect.yieldNow, () => {
+      since = performance.now()
+    })
+  })
+}
+
 /** The whole description. `url`: where the interface is reached. */
-export const openApi = (catalogue: Catalogue, url: string): JsonObject => {
+export const openApi = Effect.fnUntraced(function* (catalogue: Catalogue, url: string) {
+  const pause = makePause()
   const endpoints = interfaceOf(catalogue)
-  const answers = answerSchemas(endpoints)
+  const answers = jsonSchemas()
+  for (const schema of Object.values(errorSchemas)) answers.of(schema)
   const paths: { [path: string]: Objects } = {}
-  for (const endpoint of endpoints)
-    (paths[endpoint.path] ??= {})[endpoint.method.toLowerCase()] = operation(
-      endpoint,
-      answers,
-      catalogue.pathsOf(endpoint).slice(1)
-    )
-  const tags = Map.groupBy(endpoints, tagOf)
-  const headers = new Map(
-    endpoints.flatMap((endpoint) => Object.entries(endpoint.answer_headers as { [name: string]: string }))
-  )
-  const parts = components(answers, headers)
+  for (const endpoint of endpoints) {
+    const of_path = (paths[endpoint.path] ??= {})
+    of_path[endpoint.method.toLowerCase()] = operation(endpoint, answers, catalogue.pathsOf(endpoint).slice(1))
+    yield* pause
+  }
+  const schemas: Objects = {}
+  for (const name of Object.keys(answers.components).toSorted()) {
+    schemas[name] = withExample(name, answers.components)
+    yield* pause
+  }
   return {
     openapi: "3.1.0",
     info: {
@@ -47,9 +61,7 @@ export const openApi = (catalogue: Catalogue, url: string): JsonObject => {
     },
     servers: [{ url, description: "This server" }],
     security: [{ bearer: [] }],
-    tags: [...tags]
-      .toSorted(([a], [b]) => (a < b ? -1 : 1))
-      .map(([name, of]) => ({ name, description: of.map((endpoint) => endpoint.summary).join(". ") })),
+    tags: tagsOf(endpoints),
     paths,
     components: {
       securitySchemes: {
@@ -59,14 +71,19 @@ export const openApi = (catalogue: Catalogue, url: string): JsonObject => {
           description: "A token. Each operation names the ability the token must carry."
         }
       },
-      ...parts,
-      schemas: withExamples(parts["schemas"] as { readonly [name: string]: JsonObject })
+      schemas,
+      ...headersAndErrors(endpoints)
     }
-  }
-}
-const json = (schema: JsonObject, more: JsonObject = {}): JsonObject => ({ "application/json": { schema, ...more } })
+  } satisfies JsonObject
+})
 
 const tagOf = (endpoint: Endpoint): string => title(resourceOf(endpoint) || operationOf(endpoint))
+const tagsOf = (endpoints: ReadonlyArray<Endpoint>): ReadonlyArray<JsonObject> =>
+  [...Map.groupBy(endpoints, tagOf)]
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, of]) => ({ name, description: of.map((endpoint) => endpoint.summary).join(". ") }))
+
+const json = (schema: JsonObject, more: JsonObject = {}): JsonObject => ({ "application/json": { schema, ...more } })
 
 const needsOf = (endpoint: Endpoint, other_paths: ReadonlyArray<string>): string => {
   const abilities = endpoint.ability === null ? [] : [endpoint.ability].flat()
@@ -82,7 +99,7 @@ const needsOf = (endpoint: Endpoint, other_paths: ReadonlyArray<string>): string
     .join(" ")
 }
 
-const operation = (endpoint: Endpoint, answers: AnswerSchemas, other_paths: ReadonlyArray<string>): JsonObject => {
+const operation = (endpoint: Endpoint, answers: JsonSchemas, other_paths: ReadonlyArray<string>): JsonObject => {
   const abilities = endpoint.ability === null ? [] : [endpoint.ability].flat()
   const isRead = endpoint.method === "GET"
   const takesBody = !isRead && (endpoint.method !== "DELETE" || Object.keys(endpoint.fields).length > 0)
@@ -135,93 +152,3 @@ const withFile = (body: JsonObject): JsonObject => ({
     file: { type: "string", contentMediaType: "application/octet-stream" }
   }
 })
-
-const pathParameters = (endpoint: Endpoint): ReadonlyArray<JsonObject> =>
-  paramNames(endpoint.path).map((name) => {
-    const param = (endpoint.params as Params)[name]
-    const isText = param === undefined || param.table.columns[param.table.key]?.type.kind === "text"
-    return {
-      name,
-      in: "path",
-      required: true,
-      schema: isText ? { type: "string" } : { type: "integer", minimum: 1 },
-      description: param === undefined ? `The ${words(name)}` : `Id of the ${words(param.table.entity)}`
-    }
-  })
-
-const query = (name: string, schema: JsonObject, description: string): JsonObject => ({
-  name,
-  in: "query",
-  required: false,
-  schema,
-  description
-})
-
-/** What is read from the query string: the fields of a read, and what lists and resources take. */
-const queryParameters = (endpoint: Endpoint): ReadonlyArray<JsonObject> => {
-  const own = endpoint.method === "GET" ? ownParameters(endpoint.fields) : []
-  const named = new Set(own.map((one) => one["name"]))
-  const subject = subjectOf(endpoint.answer)
-  const standard =
-    subject === undefined
-      ? []
-      : [
-          ...(endpoint.answer !== undefined && kindOf(endpoint.answer)?.kind === "page" ? listParameters(subject) : []),
-          ...(Object.keys(subject.includes).length === 0
-            ? []
-            : [query("include", { type: "string" }, `Comma-separated: ${Object.keys(subject.includes).join(", ")}`)])
-        ]
-  return [...own, ...standard.filter((one) => !named.has(one["name"]!))]
-}
-const ownParameters = (fields: Fields): ReadonlyArray<JsonObject> =>
-  Object.entries(fields)
-    .filter(([, field]) => !field.computed)
-    .map(([name, field]) => {
-      const { description = title(name), ...schema } = schemaInQuery(field)
-      const parameter = { ...query(name, schema, String(description)), required: field.required }
-      return field.type.kind === "list" ? { ...parameter, ...listForms(name, field, String(description)) } : parameter
-    })
-/** A list is described as repeated; the other forms that are taken are told in words. */
-const listForms = (name: string, field: Field, description: string): JsonObject => {
-  const one = field.type.kind === "list" && field.type.of.type.kind === "text" ? ["a", "b"] : ["1", "2"]
-  return {
-    style: "form",
-    explode: true,
-    description: `${description}. Taken as ${name}=${one[0]}&${name}=${one[1]}, as ${name}=${one.join(",")} and as ${name}[]=${one[0]}&${name}[]=${one[1]}`
-  }
-}
-const listParameters = (subject: ShownResource): ReadonlyArray<JsonObject> => [
-  query("page", { type: "integer", minimum: 1, default: 1 }, "Which page, from 1"),
-  query("per_page", { type: "integer", minimum: 1, maximum: 100, default: 20 }, "Rows a page"),
-  query(
-    "sort",
-    { type: "string", enum: subject.sorts.flatMap((name) => [name, `-${name}`]) },
-    "A leading hyphen: descending"
-  ),
-  ...(subject.lists_archived
-    ? [
-        query(
-          "archived",
-          { type: "string", enum: ["with", "only"] },
-          "Deleted ones too, or nothing else; without it they are left out"
-        )
-      ]
-    : []),
-  query(
-    "view_id",
-    { type: "integer", minimum: 1 },
-    "A custom view: its columns, filters, sort and page size, where they are not asked for"
-  ),
-  {
-    name: "q",
-    in: "query",
-    required: false,
-    style: "deepObject",
-    explode: true,
-    description: `q[<field>_<predicate>]=value. Fields: ${[...subject.filters, ...Object.keys(subject.aliases), ...Object.keys(subject.related)].join(", ")}${subject.custom_module === undefined ? "" : ", cf.<custom field>"}. Predicates: ${predicates.toSorted().join(", ")}.`,
-    schema: {
-      type: "object",
-      additionalProperties: { anyOf: [{ type: "string" }, { type: "array", items: { type: "string" } }] }
-    }
-  }
-]

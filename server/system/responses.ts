@@ -3,8 +3,8 @@ import { type Endpoint, paramNames, statusOfAnswer } from "../../core/kernel/end
 import type { JsonObject } from "../../core/kernel/json.ts"
 import { kindOf, type Part } from "../../core/kernel/answer-schema.ts"
 import { keepsAnswers } from "../idempotency/slice.ts"
-import type { AnswerSchemas } from "./answers.ts"
 import { exampleOf } from "./examples.ts"
+import type { JsonSchemas } from "./json-schema.ts"
 
 const integer: JsonObject = { type: "integer" }
 const string: JsonObject = { type: "string" }
@@ -36,7 +36,7 @@ const of_every_answer = [
   "X-RateLimit-Remaining",
   "X-Request-Id"
 ]
-const json = (schema: JsonObject, schemas: AnswerSchemas["named"]): JsonObject => ({
+const json = (schema: JsonObject, schemas: JsonSchemas["components"]): JsonObject => ({
   "application/json": { schema, example: exampleOf(schema, schemas) }
 })
 
@@ -73,11 +73,15 @@ const errors: { readonly [status: string]: JsonObject } = {
   "503": error("The server is stopping or its database is busy or out of reach", "Message", "Retry-After")
 }
 
-export const components = (answers: AnswerSchemas, headers: ReadonlyMap<string, string>): JsonObject => ({
-  schemas: answers.named,
+/** The components that responses refer to beside schemas: headers, those of single endpoints included, and errors. */
+export const headersAndErrors = (endpoints: ReadonlyArray<Endpoint>): JsonObject => ({
   headers: {
     ...known_headers,
-    ...Object.fromEntries([...headers].map(([name, description]) => [name, { description, schema: string }]))
+    ...Object.fromEntries(
+      endpoints.flatMap(({ answer_headers }) =>
+        Object.entries(answer_headers).map(([name, description]) => [name, { description, schema: string }] as const)
+      )
+    )
   },
   responses: errors
 })
@@ -88,12 +92,12 @@ const texts_of: { readonly [type: string]: string } = {
 }
 
 /** The answers of an operation by status. */
-export const responsesOf = (endpoint: Endpoint, answers: AnswerSchemas): JsonObject => ({
+export const responsesOf = (endpoint: Endpoint, answers: JsonSchemas): JsonObject => ({
   ...success(endpoint, answers),
   ...refusals(endpoint, answers)
 })
 
-const success = (endpoint: Endpoint, answers: AnswerSchemas): JsonObject => {
+const success = (endpoint: Endpoint, answers: JsonSchemas): JsonObject => {
   const status = String(statusOfAnswer(endpoint))
   const headers = headersOf(
     ...of_every_answer,
@@ -116,7 +120,7 @@ const success = (endpoint: Endpoint, answers: AnswerSchemas): JsonObject => {
   // Of a stored answer, once personal data was taken out of the journal, only that it was given is kept.
   const content = json(
     keepsAnswers(endpoint) ? { anyOf: [whole, { $ref: "#/components/schemas/AnswerRemoved" }] } : whole,
-    answers.named
+    answers.components
   )
   return { [status]: { description: "As asked", headers, content } }
 }
@@ -129,7 +133,7 @@ const isList = ({ answer, method }: Endpoint): boolean => {
   return first !== undefined && !("type" in first) && kindOf(first as Part)?.kind === "list"
 }
 
-const refusals = (endpoint: Endpoint, answers: AnswerSchemas): JsonObject => {
+const refusals = (endpoint: Endpoint, answers: JsonSchemas): JsonObject => {
   const isRead = endpoint.method === "GET"
   const statuses = new Set([
     ...(endpoint.public ? [] : ["401", "403"]),
@@ -154,7 +158,7 @@ const refusals = (endpoint: Endpoint, answers: AnswerSchemas): JsonObject => {
         {
           description: usual?.["description"] ?? "Refused",
           headers: { ...(usual?.["headers"] as JsonObject | undefined), ...headers },
-          content: json(answers.of(other), answers.named)
+          content: json(answers.of(other), answers.components)
         }
       ]
     })

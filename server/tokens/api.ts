@@ -1,6 +1,6 @@
 /**
- * Tokens over the API. The owner and administrators issue them; everybody sees and takes away their own, and managers of
- * users those of people who may do no more than they. The secret is told once.
+ * Tokens over the API. The owner and administrators issue them; everybody sees and revokes their own, and managers of users
+ * those of people who may do no more than they. The secret is shown once.
  */
 import { Effect, Result } from "effect"
 import { insert, remove, type RowChange, updateWhere } from "../../core/kernel/row-change.ts"
@@ -32,7 +32,7 @@ export const tokenResource = resource({
   sorts: ["created_at", "updated_at", "last_used_at", "expires_at"]
 })
 
-/** A token just issued: the one answer that tells its secret. */
+/** A token just issued: the only answer with its secret. */
 const issuedResource = {
   ...tokenResource,
   title: "IssuedToken",
@@ -40,7 +40,7 @@ const issuedResource = {
 }
 
 const manages_users = "users.edit"
-/** May this person see and take away tokens of others? */
+/** Whether this person may see and revoke tokens of others. */
 export const managesTokens = (viewer: Viewer): boolean => hasOnePermission(viewer, manages_users)
 
 const list = get("/api/v1/tokens", {
@@ -69,7 +69,7 @@ interface IssueFacts {
   readonly is_administrator: boolean
 }
 
-/** The secret and its hash pass by the journal: it remembers only that a token was issued, to whom, with what abilities. */
+/** The journal records that a token was issued, to whom and with which abilities, but neither its secret nor the hash. */
 const issue = (abilities: () => ReadonlySet<string>) =>
   command("POST", "/api/v1/tokens", {
     answer: { token: Shown.row(() => issuedResource) },
@@ -155,7 +155,7 @@ const refusalToIssue = (
   if (values.expires_at !== undefined && values.expires_at !== null && values.expires_at <= now)
     errors["expires_at"] = ["The time of expiry must lie ahead."]
   if (Object.keys(errors).length > 0) return invalid(errors)
-  // Nobody gains by a token what they may not do themselves.
+  // A token opens no more than its issuer may do.
   return beyondViewer(viewer, user!, values.abilities!)
 }
 
@@ -200,7 +200,7 @@ const revoke = command("DELETE", "/api/v1/tokens/{id}", {
   },
   respond: (_result, { rows }) =>
     Effect.gen(function* () {
-      // Devices that enrolled with it lose their own as well.
+      // Devices that enrolled with it lose their own tokens as well.
       const issued = yield* tokensIssuedBy(rows.id.id)
       yield* (yield* Store).apply([rows.id.id, ...issued].map((id) => remove(tokens, id)))
       return noContent
@@ -225,7 +225,7 @@ export const tokensSlice = (abilities: () => ReadonlySet<string>): ServerSlice =
       const store = yield* Store
       yield* store.apply(
         events.flatMap(({ data, recorded_at, type }): ReadonlyArray<RowChange> => {
-          // With an account its tokens end, for good; until it is active again they are told why (rules/conventions 11).
+          // Deactivating an account revokes its tokens for good; until it is active again the refusal says why (rules/conventions 11).
           if (type === userDeactivated.type)
             return [updateWhere(tokens, { user_id: Number(data["id"]), revoked_at: null }, { revoked_at: recorded_at })]
           const erased = type === memberAnonymised.type ? data["user_id"] : null

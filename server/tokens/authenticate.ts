@@ -1,4 +1,4 @@
-/** From a bearer secret to the one who asks. What was read is used again for less than a second, never past a change made here. */
+/** From a bearer secret to its user. Cached for less than a second, and never after a change made by this server. */
 import { Effect } from "effect"
 import type { Failure } from "../../core/kernel/endpoint.ts"
 import { update } from "../../core/kernel/row-change.ts"
@@ -13,19 +13,19 @@ export interface Bearer {
   readonly viewer: Viewer
   /** Requests a minute of this token alone; null where the setting holds. */
   readonly rate_limit_per_minute: number | null
-  /** The device whose token this was is revoked: it is told so, and nothing else. */
+  /** The token's device is revoked: every request is refused with that reason. */
   readonly device_revoked: boolean
 }
 export interface Authentication {
   /** The bearer of a secret at an instant (milliseconds since 1970); undefined when it opens nothing (unknown, expired, revoked). */
   readonly bearerOf: (secret: string, now: number) => Effect.Effect<Bearer | undefined, Failure, Store>
-  /** What notes that a token was used, for nobody to wait for; undefined when it was noted within the last minute. */
+  /** The update of `last_used_at`, to be run in the background; undefined within a minute of the last one. */
   readonly used: (token_id: number, now: number) => Effect.Effect<void, Failure, Store> | undefined
-  /** Nothing known counts any more: users, roles or tokens changed. */
+  /** Clears the cache, after users, roles or tokens changed. */
   readonly forget: () => void
 }
 
-/** How long what another process may have changed is still believed. */
+/** How long an entry is used that another process may have changed. */
 const believed_millis = 900
 const bearers_kept = 10_000
 const use_noted_every_millis = 60_000
@@ -51,7 +51,7 @@ export const makeAuthentication = (): Authentication => {
     const row = yield* store.first(tokens, { hash })
     if (row === undefined || !isSecretOf(row, hash)) return undefined
     const user = yield* userById(row.user_id)
-    // A deactivated account is told so (403); a token revoked with it stays dead when the account comes back.
+    // A deactivated account gets a 403 that says so; a token revoked with it stays revoked when the account is activated again.
     if (user === undefined) return undefined
     const device_revoked = row.revoked_at !== null && (yield* revokedDevice(row.id)) !== undefined
     if (user.is_active && row.revoked_at !== null && !device_revoked) return undefined
@@ -61,7 +61,7 @@ export const makeAuthentication = (): Authentication => {
       bearer: { viewer, rate_limit_per_minute: row.rate_limit_per_minute, device_revoked },
       until: now + believed_millis
     }
-    // A change that came while this was being read would otherwise be missed.
+    // Not cached when something changed during the read.
     if (begun === generation) {
       if (known.size >= bearers_kept) known.delete(known.keys().next().value as string)
       known.set(hash, found)

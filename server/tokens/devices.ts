@@ -1,4 +1,4 @@
-/** Tokens of devices' own: what a device keeps opens no more than the token it enrolled with, and ends with either. */
+/** Tokens issued to devices: each opens no more than the token the device enrolled with, and ends with it. */
 import { Effect } from "effect"
 import { insert, updateWhere } from "../../core/kernel/row-change.ts"
 import { allocateIds } from "../../core/kernel/ids.ts"
@@ -52,7 +52,7 @@ export const deviceTokens: DeviceTokensShape = {
       ? undefined
       : token.abilities
   }),
-  // Its row stays: whoever still holds the device is told why it opens nothing.
+  // Its row stays, so that requests with it are refused with the reason.
   end: Effect.fnUntraced(function* (token_id, viewer, now) {
     const store = yield* Store
     const token = yield* store.get(tokens, token_id)

@@ -1,4 +1,4 @@
-/** Bearer tokens: kept on the server alone, and of their secrets only what recognises them (rules/conventions 11). */
+/** Bearer tokens: on the server alone, with a hash instead of the secret (rules/conventions 11). */
 import { hash, randomBytes, timingSafeEqual } from "node:crypto"
 import { integer, list, text, timestamp } from "../../core/kernel/field.ts"
 import { type RowOf, table } from "../../core/kernel/table.ts"
@@ -22,7 +22,7 @@ export const tokens = table(
     /** SHA-256 of the whole secret, in hex. */
     hash: text({ hidden: true, length: 64 }),
     last_used_at: timestamp({ nullable: true, computed: true }),
-    /** Set when its user is deactivated: it does not come back to life with the account. */
+    /** Set when its user is deactivated; it stays set when the account is activated again. */
     revoked_at: timestamp({ nullable: true, hidden: true, computed: true })
   },
   { indexes: [["user_id"]], uniques: [{ columns: ["hash"], field: "name", message: "Try again." }] }
@@ -33,5 +33,5 @@ export const hashOf = (secret: string): string => hash("sha256", secret, "hex")
 export const isSecretOf = (row: { readonly hash: string }, hash: string): boolean =>
   timingSafeEqual(Buffer.from(row.hash, "hex"), Buffer.from(hash, "hex"))
 
-/** 256 bits of chance behind the token's id. */
+/** A new secret: the token's id and 256 random bits. */
 export const secretFor = (id: number): string => `${id}|${randomBytes(32).toString("base64url")}`

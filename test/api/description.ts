@@ -10,9 +10,9 @@ import type { JsonObject } from "../../core/kernel/json.ts"
 import { Rejection } from "../../core/kernel/rejection.ts"
 import { keepsAnswers } from "../../server/idempotency/slice.ts"
 import { pathOf } from "../../server/pipeline.ts"
-import type { AnswerSchemas } from "../../server/system/answers.ts"
 import { errorSchemas } from "../../server/system/errors.ts"
-import { components, responsesOf } from "../../server/system/responses.ts"
+import type { JsonSchemas } from "../../server/system/json-schema.ts"
+import { headersAndErrors, responsesOf } from "../../server/system/responses.ts"
 
 export interface Given {
   readonly status: number
@@ -32,8 +32,8 @@ interface Response {
 /** Headers that every HTTP answer may carry; what they say is HTTP's. */
 const of_http = new Set(["content-type", "content-length", "connection", "date", "allow"])
 /** The bodies are decoded through the Schemas themselves: of the description only statuses, types and headers are asked. */
-const no_schemas: AnswerSchemas = { of: () => ({}), named: {} }
-const { headers: known_headers, responses: known_responses } = components(no_schemas, new Map()) as {
+const no_schemas: JsonSchemas = { of: () => ({}), components: {} }
+const { headers: known_headers, responses: known_responses } = headersAndErrors([]) as {
   readonly [part: string]: { readonly [name: string]: JsonObject }
 }
 const shared = {

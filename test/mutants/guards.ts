@@ -40,8 +40,8 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     name: "other servers are not told",
     file: "server/app.ts",
     within: "openServerApp",
-    find: "others?.tell(standingChanged)",
-    replace: "void others",
+    find: "peers?.notify(settingsChanged)",
+    replace: "void peers",
     killed_by: [
       { file: servers_test, test: "%s at one is refused at the other" },
       { file: servers_test, test: "has its new name at the other" }
@@ -51,15 +51,15 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     name: "other servers are told, but not that rights changed",
     file: "server/notify-peers.ts",
     within: "makePeerNotifier",
-    find: "waiting = standingChanged ||",
-    replace: "waiting = standingChanged === undefined ||",
+    find: "waiting = settingsChanged ||",
+    replace: "waiting = settingsChanged === undefined ||",
     killed_by: [{ file: servers_test, test: "%s at one is refused at the other" }]
   },
   {
     name: "a server passes over what others tell it of rights",
     file: "server/app.ts",
     within: "followOthers",
-    find: "notice.payload === settings_changed",
+    find: "mayChangeSettings(notice.payload)",
     replace: 'notice.payload === ""',
     killed_by: [{ file: servers_test, test: "a device revoked at one is told so at the other" }]
   },

@@ -207,8 +207,8 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     name: "the answer under an idempotency key is kept apart from what was done",
     file: "server/idempotency/slice.ts",
     within: "once",
-    find: "const kept = store.transaction",
-    replace: "const kept = ((body: ServerEndpoint<Answer>) => body)",
+    find: "const answered = store.transaction",
+    replace: "const answered = ((body: ServerEndpoint<Answer>) => body)",
     killed_by: [
       { file: "test/sync/whole-or-not.test.ts", test: "who lost the key to a retry has done nothing", engine: "sqlite" }
     ]

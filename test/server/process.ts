@@ -19,7 +19,9 @@ export interface ServerProcess {
 }
 export type Env = { readonly [name: string]: string | undefined }
 
-const main = fileURLToPath(new URL("../../server/main.ts", import.meta.url))
+const source = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url))
+/** The two ways to start a server. */
+const programs = { server: [source("server/main.ts")], "command line": [source("cli/main.ts"), "serve"] }
 const running = new Set<ServerProcess>()
 const folders: Array<string> = []
 
@@ -35,11 +37,14 @@ export const cleanUp = async (): Promise<void> => {
 }
 
 /** Starts the server; does not wait for it to listen. */
-export const launch = (env: Env): Omit<ServerProcess, "url"> & { readonly listening: Promise<string> } => {
+export const launch = (
+  env: Env,
+  by: keyof typeof programs = "server"
+): Omit<ServerProcess, "url"> & { readonly listening: Promise<string> } => {
   const inherited = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(FLIGHTCASE_|DATABASE_URL|NODE_OPTIONS|VITEST)/.test(name))
   )
-  const child = spawn(process.execPath, [main], {
+  const child = spawn(process.execPath, programs[by], {
     env: { ...inherited, FLIGHTCASE_PORT: "0", ...env },
     stdio: ["ignore", "pipe", "pipe"]
   })
@@ -72,8 +77,8 @@ export const launch = (env: Env): Omit<ServerProcess, "url"> & { readonly listen
   }
 }
 
-export const startServer = async (env: Env): Promise<ServerProcess> => {
-  const process = launch(env)
+export const startServer = async (env: Env, by?: keyof typeof programs): Promise<ServerProcess> => {
+  const process = launch(env, by)
   const server: ServerProcess = { ...process, url: await process.listening }
   running.add(server)
   void server.ended.then(() => running.delete(server))

@@ -3,6 +3,7 @@ import { once } from "node:events"
 import { mkdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
+import { setTimeout } from "node:timers/promises"
 import { afterAll, describe, expect, it } from "vitest"
 import { freshDatabase } from "../postgres.ts"
 import { configFrom } from "../../server/config.ts"
@@ -36,6 +37,14 @@ describe("a start", () => {
     expect(second.stderr()).not.toMatch(/\d+\|[A-Za-z0-9_-]{43}/)
     expect(await readFile(join(folder, "key"), "utf8")).toBe(kept)
     expect(await second.kill("SIGINT")).toEqual({ code: 0, signal: null })
+  })
+  it("by the command line serves until a signal comes", async () => {
+    const server = await startServer({ FLIGHTCASE_DATA: await folderOfItsOwn() }, "command line")
+    // A command that is done ends its process after half a second.
+    const ended = await Promise.race([server.ended, setTimeout(1_500)])
+    expect(ended, server.stderr()).toBeUndefined()
+    expect((await fetch(`${server.url}/api/v1/system/health`)).status).toBe(200)
+    expect(await server.kill("SIGTERM")).toEqual({ code: 0, signal: null })
   })
   it("takes the owner's token from FLIGHTCASE_TOKEN, tells it nowhere, and says each event in a line of JSON", async () => {
     const server = await startServer({ FLIGHTCASE_DATA: await folderOfItsOwn(), FLIGHTCASE_TOKEN: token })
@@ -93,7 +102,7 @@ describe("a start", () => {
     let limit: string | null = null
     for (let tries = 0; tries < 100 && limit !== "77"; tries++) {
       limit = (await fetch(`${other.url}/api/v1/products`, { headers })).headers.get("x-ratelimit-limit")
-      await new Promise((resolve) => setTimeout(resolve, 50))
+      await setTimeout(50)
     }
     expect(limit).toBe("77")
     expect(await Promise.all([one.kill("SIGTERM"), other.kill("SIGTERM")])).toEqual([
@@ -253,7 +262,7 @@ describe("a stop", () => {
         () => false
       )
       if (!open) break
-      await new Promise((resolve) => setTimeout(resolve, 20))
+      await setTimeout(20)
     }
     await expect(fetch(`${server.url}/api/v1/system/health`)).rejects.toThrow()
     slow.write(body.slice(5))
@@ -298,7 +307,7 @@ describe("a stop", () => {
       { headers }
     )
     // The wait has begun once the server has answered what was asked after it.
-    await new Promise((resolve) => setTimeout(resolve, 200))
+    await setTimeout(200)
     expect((await fetch(`${server.url}/api/v1/system/health`)).status).toBe(200)
     const ended = server.kill("SIGTERM")
     expect((await waiting).status).toBe(200)

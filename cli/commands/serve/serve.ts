@@ -13,8 +13,6 @@ export const declare = (program: Command): void => {
       const { serve } = await import("../../../server/serve.ts")
       // The server stops by its own signal handlers; the command line's would end it with requests under way.
       process.removeAllListeners("SIGINT")
-      serve(process.env)
-      // `serve` returns at once and ends the process itself. An action that returned would end it after half a second.
-      await new Promise<never>(() => {})
+      await serve(process.env)
     })
 }

@@ -213,9 +213,12 @@ describe.each(engines)("bringing an export into %s", (engine: Engine) => {
       ).toBe(422)
       expect((await server.ask("/api/v1/system/restores", { json: {} })).status).toBe(422)
       const begun = (await server.ask("/api/v1/system/restores", { json: manifest })).body.restore
+      const created = events.find((event) => event.type === "product.created")
       for (const [wrong, field] of [
         [[{ ...events[0], data: 1 }], "events.0.data"],
         [[events[1], events[0]], "events.1.position"],
+        // A type of this release whose data is damaged; what no release declares is nobody's to judge.
+        [[events[0], { ...created, data: { ...created.data, name: 7 } }], "events.1.data"],
         [[], "events"]
       ] as const) {
         const got = await server.ask(`/api/v1/system/restores/${begun.id}/events`, { json: { events: wrong } })

@@ -1,0 +1,52 @@
+import { expect, it } from "vitest"
+import { makeMetrics } from "../../../server/system/metrics.ts"
+import type { AnsweredServerCall } from "../../../server/server-slice.ts"
+
+const families = [
+  "flightcase_event_loop_delay_max_seconds gauge",
+  "flightcase_journal_position gauge",
+  "flightcase_request_duration_seconds histogram",
+  "flightcase_requests_total counter",
+  "nodejs_heap_size_used_bytes gauge",
+  "process_cpu_seconds_total counter",
+  "process_resident_memory_bytes gauge",
+  "process_start_time_seconds gauge"
+]
+const declared = (text: string): ReadonlyArray<string> =>
+  [...text.matchAll(/^# TYPE (.+)$/gm)].map(([, family]) => String(family)).sort()
+const answered: AnsweredServerCall = {
+  request_id: "r",
+  method: "GET",
+  target: "/api/v1/stores",
+  endpoint: "stores.list",
+  ability: null,
+  metering_weight: 1,
+  user_id: null,
+  token_id: null,
+  status: 200,
+  started_at: "2026-07-01T09:00:00.000Z",
+  duration_ms: 3,
+  request_bytes: 0,
+  response_bytes: 0,
+  remote_address: "127.0.0.1",
+  user_agent: null
+}
+
+it("lists every family once, with help, before the first request and after it", () => {
+  const metrics = makeMetrics()
+  const before = metrics.text({ journal_position: 7 })
+  expect(declared(before)).toEqual(families)
+  expect(before.match(/^# HELP /gm)).toHaveLength(families.length)
+  expect(before).not.toMatch(/^flightcase_requests_total/m)
+  metrics.count(answered)
+  const after = metrics.text({ journal_position: 8 })
+  expect(declared(after)).toEqual(families)
+  expect(after).toContain(`flightcase_requests_total{endpoint="stores.list",method="GET",status="200"} 1\n`)
+  expect(after).toContain("flightcase_journal_position 8\n")
+})
+
+it("counts for one server alone", () => {
+  const one = makeMetrics()
+  one.count(answered)
+  expect(makeMetrics().text({ journal_position: 0 })).not.toMatch(/^flightcase_requests_total/m)
+})
