@@ -186,6 +186,7 @@ const moves = [
   command("POST", `${base}/{container}/transfer`, {
     answer: { container_items: Shown.rows(() => containerItemResource) },
     name: "containers.transfer",
+    split_by: "serialised_item_ids",
     summary: "Move packed units into another container",
     ...write_access("transfer"),
     params: oneContainer,

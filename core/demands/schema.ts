@@ -53,6 +53,16 @@ export const demands = table(
   },
   {
     lease_block_size: 2_000,
+    occupancy: {
+      active: "is_active",
+      thing: "asset_id",
+      kind: "product_id",
+      quantity: "quantity",
+      from: "starts_at",
+      to: "ends_at",
+      holders: ["opportunity_id", "container_id"],
+      wanted: { field: "shortages", table: "opportunity_items", holder: "opportunity_id", kind: "item_id" }
+    },
     visibility: {
       all_columns: [
         "availability.view",

@@ -236,6 +236,7 @@ export const importProducts = command("POST", "/api/v1/products/import", {
   ability: "products:write",
   permission: "products.create",
   fields: importFields,
+  split_by: "rows",
   check: checkRows,
   // Two imports of one catalogue at once would each make what the other makes.
   streams: () => ["import:products", "compositions"],

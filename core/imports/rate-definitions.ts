@@ -269,6 +269,7 @@ export const importRateDefinitions = command("POST", "/api/v1/rate_definitions/i
   ability: "rates:write",
   permission: "rates.create",
   fields: importFields,
+  split_by: "rows",
   check: checkRows,
   streams: () => ["import:rate_definitions"],
   facts: definitionFacts,

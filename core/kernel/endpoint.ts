@@ -159,8 +159,37 @@ interface Common<P extends Params, B extends Fields> {
   readonly together: ReadonlyArray<ReadonlyArray<string>>
   /** Reads what happened, not what is: of everything, or of the one row that a parameter names. */
   readonly reads_history: History | undefined
+  /** Commands only: the field by which a refused one is split, a list or a quantity: part of it holds, the rest is sent again. */
+  readonly split_by: string | undefined
+  /** Commands only: other rows that may take the place of one its body names and was refused for. */
+  readonly alternatives: Alternatives | undefined
   /** What fields must be to each other (dates in order, one of two given): told together with what is wrong with each. */
   readonly check: ((values: JsonObject, body: JsonObject) => FieldErrors) | undefined
+}
+/** A row that may take the place of another. */
+export interface Alternative {
+  readonly id: number
+  readonly name: string
+  readonly location: string | null
+}
+/** A command that was refused for the row that `field` (dotted) of its body names. */
+export interface RefusedReference {
+  readonly id: number
+  readonly field: string
+  readonly params: { readonly [name: string]: string }
+  readonly body: JsonObject
+}
+/** Asks another endpoint, with the permissions of whoever asks; undefined where it refuses. */
+export type AskEndpoint = (
+  path: string,
+  query?: ReadonlyArray<readonly [string, string]>
+) => Effect.Effect<JsonObject | undefined>
+export interface Alternatives {
+  /** The reference that can be replaced, wherever in the body it stands: `stock_level_id`. */
+  readonly field: string
+  /** The refusal where there is none. */
+  readonly none: string
+  readonly find: (refused: RefusedReference, ask: AskEndpoint) => Effect.Effect<ReadonlyArray<Alternative>>
 }
 /** Of everything that happened, or of the row one of the parameters names. */
 export type History = "everything" | { readonly of: string }
@@ -215,6 +244,8 @@ type Draft<P extends Params, B extends Fields, A extends AnswerShown, X extends 
   readonly produces?: string
   readonly together?: ReadonlyArray<ReadonlyArray<string>>
   readonly reads_history?: History
+  readonly split_by?: string
+  readonly alternatives?: Alternatives
   readonly check?: (values: JsonObject, body: JsonObject) => FieldErrors
 }
 const common = <P extends Params, B extends Fields>(
@@ -245,7 +276,9 @@ const common = <P extends Params, B extends Fields>(
   produces: draft.produces,
   check: draft.check,
   together: draft.together ?? [],
-  reads_history: draft.reads_history
+  reads_history: draft.reads_history,
+  split_by: draft.split_by,
+  alternatives: draft.alternatives
 })
 const refusalsOf = (refuses: ErrorAnswers): Common<Params, Fields>["error_answers"] =>
   Object.fromEntries(

@@ -56,6 +56,32 @@ export interface Table<F extends Fields = Fields> {
   readonly named_by: ReadonlyArray<string>
   /** Ids in one block that a device is lent. */
   readonly lease_block_size: number
+  readonly occupancy: Occupancy | undefined
+  readonly bookkeeping: ReadonlyArray<string>
+  readonly refused_as: { readonly [field: string]: ReadonlyArray<string> }
+  readonly changes_reader: boolean
+}
+/**
+ * Rows of the table hold something for a time that nobody else can have then. When a command is refused because it wanted
+ * the same, the conflict names these rows as the reason. All but `wanted` are columns of the table.
+ */
+export interface Occupancy {
+  /** Boolean: the row holds what it names now. */
+  readonly active: string
+  /** The reference to the single thing it holds; null where it holds a quantity of a kind. */
+  readonly thing: string
+  /** The reference to the kind of thing. */
+  readonly kind: string
+  readonly quantity: string
+  readonly from: string
+  readonly to: string
+  /** References to whom it is held for; the first that is not null counts. */
+  readonly holders: ReadonlyArray<string>
+  /**
+   * Rows of `table` that belong to a holder (`holder` is their column) say in `kind` what that holder wants. `field` is the
+   * key under which the errors of a refusal say that it cannot have all of it.
+   */
+  readonly wanted: { readonly field: string; readonly table: string; readonly holder: string; readonly kind: string }
 }
 /**
  * The event that merges one row into another, and the keys of its data that name the row that goes and the row that stays;
@@ -107,6 +133,13 @@ export interface TableOptions {
    * for what is rarely made in the field.
    */
   readonly lease_block_size?: number
+  readonly occupancy?: Occupancy
+  /** Columns the rules keep for themselves: left out where changes of a row are shown to people. */
+  readonly bookkeeping?: ReadonlyArray<string>
+  /** Columns that a refusal of a field of another name is about: `{ state: ["status"] }`. */
+  readonly refused_as?: { readonly [field: string]: ReadonlyArray<string> }
+  /** Its events may change what somebody may see: whoever follows the journal is looked up again after one. */
+  readonly changes_reader?: boolean
 }
 const ids_lent_default = 50
 const namedBy = (fields: Fields, { named_by }: TableOptions): ReadonlyArray<string> =>
@@ -149,7 +182,11 @@ export const table = <F extends Fields>(name: string, fields: F, options: TableO
   references: options.references ?? [],
   merged_by: options.merged_by,
   named_by: namedBy(fields, options),
-  lease_block_size: options.lease_block_size ?? ids_lent_default
+  lease_block_size: options.lease_block_size ?? ids_lent_default,
+  occupancy: options.occupancy,
+  bookkeeping: options.bookkeeping ?? [],
+  refused_as: options.refused_as ?? {},
+  changes_reader: options.changes_reader ?? false
 })
 
 /** A table with a key of its own choosing and exactly these columns. */
@@ -175,7 +212,11 @@ export const plainTable = <F extends Fields>(
   references: options.references ?? [],
   merged_by: options.merged_by,
   named_by: namedBy(columns, options),
-  lease_block_size: options.lease_block_size ?? ids_lent_default
+  lease_block_size: options.lease_block_size ?? ids_lent_default,
+  occupancy: options.occupancy,
+  bookkeeping: options.bookkeeping ?? [],
+  refused_as: options.refused_as ?? {},
+  changes_reader: options.changes_reader ?? false
 })
 
 export const isSearchable = (field: Field): boolean =>

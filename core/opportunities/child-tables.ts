@@ -96,6 +96,8 @@ const itemColumns = {
 }
 export const opportunity_items = table("opportunity_items", itemColumns, {
   entity: "opportunity_item",
+  bookkeeping: ["path", "version_id"],
+  refused_as: { quantity: ["dispatched_quantity", "returned_quantity"] },
   lease_block_size: 2_000,
   visibility: {
     all_columns: ["opportunities.*"],

@@ -159,6 +159,8 @@ const columns = {
 export const opportunities = table("opportunities", columns, {
   entity: "opportunity",
   named_by: ["subject", "number"],
+  bookkeeping: ["active_version_id"],
+  refused_as: { state: ["status"] },
   lease_block_size: 200,
   visibility: {
     all_columns: ["opportunities.*"],

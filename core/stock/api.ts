@@ -90,6 +90,7 @@ const transactions = [
   command("POST", ledger, {
     answer: oneTransaction,
     name: "stock_transactions.create",
+    split_by: "quantity",
     summary: "Post a purchase, find, write-off, sale or making of stock",
     ...writing,
     params: ofLevel,

@@ -37,6 +37,7 @@ export const stock_levels = table(
   },
   {
     named_by: ["item_name", "asset_number", "serial_number"],
+    bookkeeping: ["quantity_allocated"],
     merged_by: { event: "stock_level.merged", from: "id", into: "into_id" },
     visibility: {
       all_columns: [

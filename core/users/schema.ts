@@ -17,6 +17,7 @@ export const roles = table(
     is_system: boolean({ computed: true, default: false })
   },
   {
+    changes_reader: true,
     // One's own roles say what one may do; of others one may know that they are there, to name them in a view.
     visibility: {
       all_columns: ["roles.*", "users.*"],
@@ -47,6 +48,7 @@ export const users = table(
     deactivated_at: timestamp({ computed: true, nullable: true })
   },
   {
+    changes_reader: true,
     // Who did something is told to everybody it concerns, by name.
     visibility: {
       all_columns: ["users.*"],

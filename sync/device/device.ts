@@ -7,7 +7,7 @@ import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { Effect, Layer, ManagedRuntime } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
-import type { Failure, Request } from "../../core/kernel/endpoint.ts"
+import type { Alternative, Failure, Request } from "../../core/kernel/endpoint.ts"
 import { deactivated_message } from "../../core/kernel/engine.ts"
 import type { JsonObject } from "../../core/kernel/json.ts"
 import { bodyOf, Rejection, statusOf } from "../../core/kernel/rejection.ts"
@@ -25,7 +25,6 @@ import { reclaimForgottenLeases } from "./recovery/reclaim-leases.ts"
 import {
   type Conflict,
   conflictsOver,
-  type FreeUnit,
   type ResolutionResult,
   type ResolutionRequest,
   type CommandReport
@@ -61,7 +60,7 @@ export type {
   ExportedBundle,
   Conflict,
   Finding,
-  FreeUnit,
+  Alternative,
   Profile,
   Progress,
   ResolutionResult,
@@ -123,8 +122,8 @@ export interface Device {
   readonly conflicts: () => Promise<ReadonlyArray<Conflict>>
   /** Settles a conflict, or a held command by itself; every way keeps the history. */
   readonly resolve: (id: string, how: ResolutionRequest) => Promise<ResolutionResult>
-  /** Units that could take the place of the one a command was refused for. */
-  readonly freeUnits: (id: string) => Promise<ReadonlyArray<FreeUnit>>
+  /** Rows that may take the place of the one a command was refused for. */
+  readonly alternatives: (id: string) => Promise<ReadonlyArray<Alternative>>
   /** Accepted commands with something to tell: values they put aside, outcomes that are not what was shown here. */
   readonly told: (all: boolean) => ReadonlyArray<CommandReport>
   /** The person has seen what was told up to this command. */
@@ -392,7 +391,7 @@ const deviceOver = ({ folder, outbox, replica, run, dispose, ...parts }: Parts):
     },
     conflicts: conflicts.list,
     resolve: conflicts.resolve,
-    freeUnits: conflicts.free,
+    alternatives: conflicts.alternatives,
     told: conflicts.told,
     seen: conflicts.seen,
     pending: async () => {

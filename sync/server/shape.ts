@@ -48,6 +48,9 @@ export interface ShapeReader {
   readonly events_per_chunk?: number
 }
 
+const changesReader = ({ tables }: Catalogue, { type }: StoredEvent): boolean =>
+  tables.some(({ changes_reader, entity }) => changes_reader && type.startsWith(`${entity}.`))
+
 /** One answer of the shape protocol (sync.md 1): 200 with a chunk, or 409 when the reader must begin again. */
 export const shapeAnswer = Effect.fnUntraced(function* (
   catalogue: Catalogue,
@@ -79,7 +82,7 @@ export const shapeAnswer = Effect.fnUntraced(function* (
   const until = yield* lastPosition(store)
   const found = (yield* eventsAfter(store, from, events_per_chunk)).filter((event) => event.position <= until)
   // Who the reader is was asked before: once that may be another, no more is told before it is asked again.
-  const turned = found.findIndex((event) => event.position > head && /^(role|user)\./.test(event.type))
+  const turned = found.findIndex((event) => event.position > head && changesReader(catalogue, event))
   const events = turned < 0 ? found : found.slice(0, turned + 1)
   // Hidden events move the offset too, or a reader would ask for them for ever.
   const reached = turned < 0 && events.length < events_per_chunk ? until : events.at(-1)!.position

@@ -6,6 +6,8 @@ const [outbox_tables, outbox_commands] = ["sync/device/outbox/tables.ts", "sync/
 const [outbox_leases, outbox_needs] = ["sync/device/outbox/leases.ts", "sync/device/outbox/dependencies.ts"]
 const outbox_reopening = "sync/device/outbox/reopening.ts"
 const replica = "sync/device/replica/replica.ts"
+const [pending_commands, pull] = ["sync/device/replica/pending-commands.ts", "sync/device/replica/pull.ts"]
+const record_command = "sync/device/replica/record-command.ts"
 const outbox_test = "test/sync/device/outbox/outbox.test.ts"
 const damage_test = "test/sync/device/outbox/damage.test.ts"
 const merge_test = "test/sync/protocol/merge.test.ts"
@@ -29,9 +31,9 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
   {
     name: "what settles a command may be lost after the outbox has forgotten it",
     file: replica,
-    within: "makeReplica.apply",
-    find: "yield* applyStaged(pulled) : yield* applyHere(pulled)\n    }))",
-    replace: "yield* applyStaged(pulled) : yield* applyHere(pulled)\n    })).pipe(relaxedDurability)",
+    within: "apply",
+    find: "yield* applyStaged(parts, pulled) : yield* applyHere(parts, pulled)\n    }))",
+    replace: "yield* applyStaged(parts, pulled) : yield* applyHere(parts, pulled)\n    })).pipe(relaxedDurability)",
     killed_by: [
       {
         file: "test/sync/durable.test.ts",
@@ -78,8 +80,8 @@ export const outbox_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a command is acknowledged before it is in the outbox",
-    file: replica,
-    within: "makeReplica",
+    file: record_command,
+    within: "recordInside",
     find: "const kept = yield* Effect.sync",
     replace: "const kept = { n: outbox.lastN() + 1 }; ((late: () => unknown) => setTimeout(late, 500))",
     killed_by: [{ file: broken_test, test: "is in the outbox when its answer is given" }]
@@ -188,7 +190,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
   {
     name: "the offset is kept before the events up to it are applied",
     file: replica,
-    within: "makeReplica",
+    within: "apply",
     find: "const result = yield* store.transaction",
     replace:
       'yield* store.transaction(writeMeta(store, "offset", pulled.offset))\n    const result = yield* store.transaction',
@@ -196,49 +198,49 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "the handle is not kept with the place",
-    file: replica,
-    within: "makeReplica",
+    file: pull,
+    within: "saveCursor",
     find: 'yield* writeMeta(store, "handle", pulled.handle)\n    if (pulled.up_to_date)',
     replace: "if (pulled.up_to_date)",
     killed_by: [{ file: fill_test, test: "catches up by what was written since and nothing else", engine: "sqlite" }]
   },
   {
     name: "what is pending is not decided again after a pull",
-    file: replica,
-    within: "makeReplica",
-    find: "for (const command of due) yield* redecideOne(command, viewer)",
+    file: pending_commands,
+    within: "redecide",
+    find: "for (const command of due) yield* redecideOne(parts, command, viewer)",
     replace: "",
     killed_by: [{ file: broken_test, test: "keeps the ids it was first given" }]
   },
   {
     name: "a pull that breaks off takes back what is pending and forgets to run it again",
-    file: replica,
-    within: "makeReplica",
-    find: 'yield* writeMeta(store, "run_n", "0")\n    yield* projectEvents(events)',
-    replace: "yield* projectEvents(events)",
+    file: pull,
+    within: "applyHere",
+    find: 'yield* writeMeta(store, "run_n", "0")\n    yield* projectEvents(catalogue, events)',
+    replace: "yield* projectEvents(catalogue, events)",
     killed_by: [{ file: broken_test, test: "is pending until it was pulled" }]
   },
   {
     name: "a reader finds its own writes gone after a pull that broke off",
     file: replica,
-    within: "makeReplica",
-    find: "if (yield* hasDueCommands) yield* relaxedDurability((yield* Store).transaction(runDue))",
+    within: "ask",
+    find: "if (yield* hasDueCommands(outbox)) yield* relaxedDurability((yield* Store).transaction(runDue(parts)))",
     replace:
-      "if (yield* Effect.as(hasDueCommands, false)) yield* relaxedDurability((yield* Store).transaction(runDue))",
+      "if (yield* Effect.as(hasDueCommands(outbox), false)) yield* relaxedDurability((yield* Store).transaction(runDue(parts)))",
     killed_by: [{ file: broken_test, test: "is pending until it was pulled" }]
   },
   {
     name: "a command decided again draws other ids",
-    file: replica,
-    within: "makeReplica",
+    file: pending_commands,
+    within: "runAgain",
     find: ", command.id, command.ids",
     replace: ", command.id, {}",
     killed_by: [{ file: broken_test, test: "keeps the ids it was first given" }]
   },
   {
     name: "verdicts found in the journal do not reach the outbox",
-    file: replica,
-    within: "makeReplica",
+    file: pull,
+    within: "saveVerdicts",
     in_text: true,
     find: "insert or replace into verdicts (n, status, error) values (?, ?, ?)",
     replace: "insert or replace into verdicts (n, status, error) select ?, ?, ? where 0",
@@ -247,9 +249,9 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
   {
     name: "a new history is laid over the old one",
     file: replica,
-    within: "makeReplica",
-    find: "yield* applyStaged(pulled) : yield* applyHere(pulled)",
-    replace: "yield* applyHere(pulled) : yield* applyHere(pulled)",
+    within: "apply",
+    find: "yield* applyStaged(parts, pulled) : yield* applyHere(parts, pulled)",
+    replace: "yield* applyHere(parts, pulled) : yield* applyHere(parts, pulled)",
     killed_by: [
       {
         file: "test/sync/protocol/redaction.test.ts",
@@ -323,8 +325,8 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a change sends back all its form showed, over what others wrote meanwhile",
-    file: replica,
-    within: "makeReplica",
+    file: record_command,
+    within: "decidePatch",
     find: "const own = yield* toPatch(catalogue, call, instantOf(yield* Clock.currentTimeMillis))",
     replace: "const own = yield* Effect.as(toPatch(catalogue, call, instantOf(yield* Clock.currentTimeMillis)), call)",
     killed_by: [
@@ -337,16 +339,16 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "a person erased on the server stays in the device's journal",
-    file: replica,
-    within: "makeReplica",
+    file: pull,
+    within: "projectEvents",
     find: "yield* scrubEarlierEvents(store, catalogue.scrubs, events, isWithheldIn(catalogue.tables))",
     replace: "",
     killed_by: [{ file: "test/sync/erasure.test.ts", test: "reaches what a device made, knew and pulled before" }]
   },
   {
     name: "what was taken away stays in the device's write-ahead log",
-    file: replica,
-    within: "makeReplica",
+    file: pull,
+    within: "projectEvents",
     find: "if (scrubsOf(catalogue.scrubs, events).length > 0) yield* purgeLater(store)",
     replace: "",
     killed_by: [

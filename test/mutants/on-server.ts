@@ -265,17 +265,17 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
   {
     name: "accounts go on naming whose name is not for their person any more",
     file: "sync/device/outbox/redact-outbox.ts",
-    within: "redactionOfOutbox",
-    find: "what: isNamed ? what :",
-    replace: 'what: isNamed || key !== "" ? what :',
+    within: "redactOutcome",
+    find: "label: is_named ? row :",
+    replace: 'label: is_named || row.table !== "" ? row :',
     killed_by: [{ file: channels_test, test: "names nobody whose name is not for them" }]
   },
   {
     name: "an erased user is still named in what became of others' commands",
     file: "sync/device/outbox/redact-outbox.ts",
-    within: "redactionOfOutbox",
-    find: "tell(one).map(named)",
-    replace: "tell(one)",
+    within: "redactOutcome",
+    find: '("actor" in entry ? { actor: renamed(entry.actor) } : {})',
+    replace: '("actor" in entry ? { actor: entry.actor } : {})',
     killed_by: [{ file: "test/sync/personal-traces.test.ts", test: "of a user", engine: "sqlite" }]
   },
   {
@@ -298,7 +298,7 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
   {
     name: "tokens and devices keep the names an erased user gave them",
     file: "sync/server/erasure.ts",
-    within: "eraseFromDevices",
+    within: "withoutNames",
     find: "replicas, { user_id },",
     replace: "replicas, { user_id: -user_id },",
     killed_by: [{ file: "test/sync/personal-traces.test.ts", test: "of a user", engine: "sqlite" }]
@@ -321,8 +321,8 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
     name: "somebody erased stays in the outbox of who wrote of them",
     file: "sync/device/outbox/redact-outbox.ts",
     within: "redactionOfOutbox",
-    find: "sent: scrubs.length === 0 ? undefined",
-    replace: "sent: scrubs.length >= 0 ? undefined",
+    find: "sent: erasures.scrubs.length === 0 ? undefined",
+    replace: "sent: erasures.scrubs.length >= 0 ? undefined",
     killed_by: [{ file: channels_test, test: "keep nothing of an erased person in their outbox" }]
   },
   {

@@ -225,7 +225,9 @@ describe.each(engines)("nothing is left of a person who was anonymised, on %s", 
     expect((await colleague.ask("PUT", `products/${product.id}`, { description: "By a colleague" })).status).toBe(200)
     open = true
     for (const device of [colleague, few]) await device.sync()
-    expect(colleague.outbox.told(true)).toMatchObject([{ account: { merged: [{ who: `${mark} Q.` }] } }])
+    expect(colleague.outbox.told(true)).toMatchObject([
+      { account: { merged: [{ actor: { id, name: `${mark} Q.` } }] } }
+    ])
     await own.close()
     devices.splice(devices.indexOf(own), 1)
 

@@ -221,7 +221,7 @@ const chosen = async (
   if (way === "amend") return "edit"
   if (way === "drop") return dropping(context, conflict, false)
   if (way !== "substitute") return way === "split" ? { split: true } : { retry: true }
-  const free = await device.freeUnits(conflict.id)
+  const free = await device.alternatives(conflict.id)
   return {
     substitute: await choose(
       "Which one?",

@@ -45,6 +45,7 @@ const add = command("POST", `${path}/{id}/items`, {
   ...edit,
   params: one,
   fields: addItemFields,
+  split_by: "quantity",
   facts: (input) =>
     Effect.gen(function* () {
       const header = input.rows.id

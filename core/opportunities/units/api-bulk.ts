@@ -58,6 +58,7 @@ export const bulkEndpoints: ReadonlyArray<Endpoint> = [
     params: item,
     mode: "create",
     fields,
+    split_by: "quantity",
     facts: (input) => {
       const { id, item_id } = input.rows.item
       return loadDecisionState(input.rows.id, input, {

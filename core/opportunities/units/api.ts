@@ -41,6 +41,7 @@ import {
   setContainer,
   unpreparing
 } from "./lifecycle.ts"
+import { unitAlternatives } from "./alternatives.ts"
 import { allocate, deallocate, substitute } from "./decide.ts"
 import { loadDecisionState, type LoadOptions } from "../load.ts"
 import { assignment_statuses, asset_assignments, type AssignmentRow, condition_labels } from "../child-tables.ts"
@@ -85,6 +86,8 @@ const quickAllocate = command("POST", `${path}/{id}/quick_allocate`, {
       { required: true, min_items: 1, max_items: 1_000 }
     )
   },
+  split_by: "allocations",
+  alternatives: unitAlternatives,
   facts: (input) =>
     Effect.gen(function* () {
       const wanted = input.values.allocations ?? []
@@ -151,6 +154,7 @@ const batch = <const B extends Fields>(
     ...edit,
     params: one,
     fields: { ...fields, asset_ids },
+    split_by: "asset_ids",
     facts: (input) => namedUnits(input, input.values["asset_ids"] as ReadonlyArray<number>),
     decide: ({ known: state, moving }, input, context) =>
       decide(state, moving, input.values as unknown as Partial<ValuesOf<B>>, context),
@@ -225,6 +229,7 @@ const allocateOne = command("POST", `${path}/{id}/items/{item}/assets`, {
   params: item,
   streams: unitStreams((body) => [body["stock_level_id"]]),
   fields: { stock_level_id: ref("stock_levels", { required: true }) },
+  alternatives: unitAlternatives,
   facts: (input) =>
     loadDecisionState(input.rows.id, input, { level_ids: [input.values.stock_level_id!], ...stockOf(input) }),
   decide: (state, input, context) =>
@@ -350,6 +355,7 @@ const moveOne = command("PATCH", `${path}/{id}/items/{item}/assets/{asset}`, {
   params: asset,
   mode: "create",
   fields: unitFields,
+  alternatives: unitAlternatives,
   streams: unitStreams((body) => [body["stock_level_id"]]),
   facts: (input) =>
     Effect.gen(function* () {

@@ -1,6 +1,7 @@
 /** What is kept beside what is sent: what a command did here when it was recorded, and what its person is told became of it. */
 import type { JsonObject } from "../../../core/kernel/json.ts"
 import type { WireCommand } from "../../protocol/wire.ts"
+import type { CommandOutcome } from "../outcomes/outcome.ts"
 import type { OutboxCommand, RecordedEffects } from "./command.ts"
 import { columns, type OutboxTables, parsed } from "./tables.ts"
 
@@ -17,7 +18,7 @@ export interface OutboxOutcomes {
    */
   readonly redact: (how: {
     readonly recorded: (recorded: RecordedEffects) => RecordedEffects
-    readonly account: (account: JsonObject) => JsonObject
+    readonly account: (account: JsonObject) => CommandOutcome
     /** Undefined: all of it stays. */
     readonly sent?: ((command: OutboxCommand) => WireCommand["payload"]) | undefined
   }) => boolean

@@ -1,7 +1,7 @@
 /**
- * What the outbox keeps beside what is sent (rows as a person saw them, what became of commands) shows no more than the
- * replica does: with a permission taken away it goes from there, too, and so does a person who was erased. What people typed
- * themselves stays while it is to be sent.
+ * What the outbox keeps beside what is sent (rows as a person saw them, outcomes of commands) shows no more than the
+ * replica does: what a permission no longer covers is taken out, and so is a person who was erased. What people typed
+ * themselves stays until it is sent.
  */
 import { Effect } from "effect"
 import type { Catalogue } from "../../../core/kernel/catalogue.ts"
@@ -9,160 +9,194 @@ import type { Key } from "../../../core/kernel/row-change.ts"
 import type { Params } from "../../../core/kernel/endpoint.ts"
 import { type Scrub, scrubsOf, type StoredEvent, streamOf } from "../../../core/kernel/event.ts"
 import { journal } from "../../../core/kernel/journal.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"
+import type { JsonObject } from "../../../core/kernel/json.ts"
 import { isWithheldIn, scrubbed } from "../../../core/kernel/redacted-event.ts"
 import { quote } from "../../../core/kernel/store/statement.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import type { Table } from "../../../core/kernel/table.ts"
-import { anonymous_name } from "../../../core/users/anonymous.ts"
 import { users } from "../../../core/users/schema.ts"
 import type { Redaction } from "../../protocol/redaction.ts"
-import { entityLabel } from "../outcomes/describe-event.ts"
+import {
+  type Actor,
+  type CommandOutcome,
+  type ConcurrentChange,
+  type OverwrittenValue,
+  readOutcome,
+  type RowLabel,
+  type ValueDifference
+} from "../outcomes/outcome.ts"
 import { readMeta } from "../replica/local-tables.ts"
 import type { Outbox } from "./outbox.ts"
 import type { OutboxCommand, RecordedEffects } from "./command.ts"
 
-/** What erasures in this journal, and those of before that rows came without, ask to be taken out. */
-export const loadErasures = Effect.fnUntraced(function* ({ scrubs }: Pick<Catalogue, "scrubs">) {
-  const store = yield* Store
-  const events = yield* store.find(journal, { type: Object.keys(scrubs) })
-  const asked = [
-    ...(JSON.parse((yield* readMeta(store, "erased")) ?? "[]") as ReadonlyArray<Scrub>),
-    ...scrubsOf(scrubs, events as ReadonlyArray<StoredEvent>)
-  ]
-  const names = asked.length === 0 ? [] : yield* store.run<{ name: string }>(`select name from ${quote(users.name)}`)
-  return { scrubs: asked, user_names: new Set(names.map(({ name }) => name)) } satisfies Erasures
-})
-
-const nothing: Pick<Scrub, "placeholders"> = { placeholders: {} }
-
-/** What was taken out of the journal so far, and what users are called since. */
+/** Personal data taken out of the journal so far, and the names users have since. */
 export interface Erasures {
   readonly scrubs: ReadonlyArray<Scrub>
   readonly user_names: ReadonlySet<string>
 }
-const nobody: Erasures = { scrubs: [], user_names: new Set() }
+/** Erasures in this journal, and those from before the rows this device was filled with. */
+export const loadErasures = Effect.fnUntraced(function* ({ scrubs }: Pick<Catalogue, "scrubs">) {
+  const store = yield* Store
+  const events = yield* store.find(journal, { type: Object.keys(scrubs) })
+  const all = [
+    ...(JSON.parse((yield* readMeta(store, "erased")) ?? "[]") as ReadonlyArray<Scrub>),
+    ...scrubsOf(scrubs, events as ReadonlyArray<StoredEvent>)
+  ]
+  const names = all.length === 0 ? [] : yield* store.run<{ name: string }>(`select name from ${quote(users.name)}`)
+  return { scrubs: all, user_names: new Set(names.map(({ name }) => name)) } satisfies Erasures
+})
+const no_erasures: Erasures = { scrubs: [], user_names: new Set() }
+
+type Replacements = Pick<Scrub, "placeholders" | "kept">
+const nothing: Replacements = { placeholders: {} }
+
+/** What takes the place of erased people's data. */
+interface ErasedData {
+  readonly ofStream: (stream: string) => Replacements
+  readonly ofRow: (table: Table, key: Key) => Replacements
+  /** The name an erased user has now; undefined where nobody was erased who fits. */
+  readonly nameOf: (actor: Actor) => string | undefined
+}
+const erasedDataOf = ({ scrubs, user_names }: Erasures): ErasedData => {
+  const by_stream = new Map(scrubs.flatMap((scrub) => scrub.streams.map((stream) => [stream, scrub] as const)))
+  const by_entity = new Map([...by_stream].map(([stream, scrub]) => [stream.slice(0, stream.indexOf(":")), scrub]))
+  const user_prefix = streamOf(users.entity, "")
+  const names_of_users = new Map(
+    scrubs.flatMap(({ streams, placeholders: { name } }) =>
+      typeof name !== "string"
+        ? []
+        : streams.filter((stream) => stream.startsWith(user_prefix)).map((stream) => [stream, name] as const)
+    )
+  )
+  return {
+    ofStream: (stream) => by_stream.get(stream) ?? nothing,
+    // A row kept in the stream of another does not say by its key whose it is: any erasure of that entity counts.
+    ofRow: (table, key) =>
+      (table.stream === undefined ? by_stream.get(streamOf(table.entity, key)) : by_entity.get(table.stream.entity)) ??
+      nothing,
+    nameOf: ({ id, name }) => {
+      if (id !== null) return names_of_users.get(streamOf(users.entity, id))
+      // Release 0.1 kept the name alone: a name that no user has any more may be that of an erased one.
+      return name === null || user_names.has(name) ? undefined : [...names_of_users.values()][0]
+    }
+  }
+}
+
+/** Which columns of one row a reader sees; undefined when none. */
+type ColumnsSeen = (table: Table, key: Key) => ((column: string) => boolean) | undefined
+const columnsSeenBy =
+  (redaction: Redaction, erased: ErasedData): ColumnsSeen =>
+  (table, key) => {
+    const row = { [table.key]: key }
+    const visible = redaction.row(table, row)
+    if (visible === undefined) return undefined
+    const { kept = {}, placeholders } = erased.ofRow(table, key)
+    const columns = visible === row ? redaction.columns(table) : undefined
+    return (column) =>
+      !(column in placeholders || column in kept) &&
+      (redaction.sees(table, column) || columns?.includes(column) === true)
+  }
+
+/** Takes out of an outcome the rows, columns and names its reader may not see. */
+const redactOutcome = (
+  tables: ReadonlyMap<string, Table>,
+  columnsSeen: ColumnsSeen,
+  erased: ErasedData
+): ((outcome: CommandOutcome) => CommandOutcome) => {
+  const seenRow = (row: RowLabel) => {
+    const table = tables.get(row.table)
+    const isSeen = table === undefined ? undefined : columnsSeen(table, row.key)
+    if (table === undefined || isSeen === undefined) return undefined
+    const is_named = table.named_by.every(isSeen)
+    return { isSeen, is_named, label: is_named ? row : { ...row, name: null } }
+  }
+  const renamed = (actor: Actor | null): Actor | null => {
+    const name = actor === null ? undefined : erased.nameOf(actor)
+    return actor === null || name === undefined ? actor : { ...actor, name }
+  }
+  const seenEntry = <Entry extends ConcurrentChange | OverwrittenValue | ValueDifference>(
+    entry: Entry
+  ): ReadonlyArray<Entry> => {
+    const row = seenRow(entry.row)
+    const column = entry.field?.split(".")[0]
+    if (row === undefined || (column !== undefined && !row.isSeen(column))) return []
+    const holding = "holding" in entry ? entry.holding : undefined
+    if (holding !== undefined && seenRow(holding.by)?.is_named !== true) return []
+    return [{ ...entry, row: row.label, ...("actor" in entry ? { actor: renamed(entry.actor) } : {}) }]
+  }
+  return (outcome) => {
+    const changes = outcome.changes?.flatMap(seenEntry) ?? []
+    const merged = outcome.merged?.flatMap(seenEntry) ?? []
+    const differences = outcome.differences?.flatMap(seenEntry) ?? []
+    return {
+      ...(changes.length === 0 ? {} : { changes }),
+      ...(merged.length === 0 ? {} : { merged }),
+      ...(differences.length === 0 ? {} : { differences })
+    }
+  }
+}
+
+/** Takes out of what a command did here, and of the rows its person saw, what they may not see any more. */
+const redactRecorded =
+  (
+    catalogue: Catalogue,
+    tables: ReadonlyMap<string, Table>,
+    redaction: Redaction,
+    erased: ErasedData
+  ): ((recorded: RecordedEffects) => RecordedEffects) =>
+  ({ events, rows }) => ({
+    events: events.flatMap((event) => {
+      const visible = redaction.see({ ...event, replica_id: null })
+      if (visible === undefined) return []
+      const data = scrubbed(visible.data, erased.ofStream(event.stream), isWithheldIn(catalogue.tables))
+      return [{ ...event, type: visible.type, data }]
+    }),
+    rows: Object.fromEntries(
+      Object.entries(rows).flatMap(([row, values]) => {
+        const table = tables.get(row.slice(0, row.lastIndexOf("/")))
+        const visible = table === undefined ? undefined : redaction.row(table, values)
+        if (table === undefined || visible === undefined) return []
+        // Rows that are the reader's own, or seen in full, stay as they are; of others no placeholder takes a value's
+        // place.
+        const columns = visible === values ? redaction.columns(table) : undefined
+        const left = Object.entries(values).filter(
+          ([name]) => redaction.sees(table, name) || columns?.includes(name) === true
+        )
+        return [[row, scrubbed(Object.fromEntries(left), erased.ofRow(table, values[table.key] as Key))]]
+      })
+    )
+  })
+
+/** The streams of the rows a command made or names in its path. */
+const streamsOf = (
+  catalogue: Catalogue,
+  tables: ReadonlyMap<string, Table>,
+  { ids, name, payload }: OutboxCommand
+): ReadonlyArray<string> => [
+  ...Object.entries(ids).flatMap(([table, made]) => made.map((id) => streamOf(tables.get(table)?.entity ?? table, id))),
+  ...Object.entries((catalogue.endpoint(name)?.params ?? {}) as Params).map(([param, { table }]) =>
+    streamOf(table.entity, payload.params[param] ?? "")
+  )
+]
 
 export const redactionOfOutbox = (
   catalogue: Catalogue,
   redaction: Redaction,
-  { scrubs, user_names }: Erasures = nobody
+  erasures: Erasures = no_erasures
 ): Parameters<Outbox["redact"]>[0] => {
-  const erased = new Map(scrubs.flatMap((scrub) => scrub.streams.map((stream) => [stream, scrub] as const)))
-  const scrubOf = new Map([...erased].map(([stream, scrub]) => [stream.slice(0, stream.indexOf(":")), scrub]))
-  /** What takes the place of an erased person's data in a row; whose a record of a person is, its key does not say. */
-  const scrubFor = (table: Table, key: Key): Pick<Scrub, "placeholders" | "kept"> =>
-    (table.stream === undefined ? erased.get(streamOf(table.entity, key)) : scrubOf.get(table.stream.entity)) ?? nothing
+  const erased = erasedDataOf(erasures)
   const tables = new Map(catalogue.tables.map((table) => [table.name, table]))
-  const byKind = catalogue.tables.toSorted((one, other) => other.entity.length - one.entity.length)
-  /** Which columns of a row this reader sees; undefined when none. */
-  const columnsSeen = (table: Table, key: Key): ((column: string) => boolean) | undefined => {
-    const row = { [table.key]: key }
-    const left = redaction.row(table, row)
-    const { kept = {}, placeholders } = scrubFor(table, key)
-    const isGone = (column: string): boolean => column in placeholders || column in kept
-    return left === undefined
-      ? undefined
-      : (column) =>
-          !isGone(column) &&
-          (redaction.sees(table, column) || (left === row && redaction.columns(table)?.includes(column) === true))
-  }
-  /** Accounts name rows in words: `stock level 7 MH-1`. */
-  const rowIn = (what: Json | undefined) => {
-    const table = typeof what === "string" ? byKind.find((one) => what.startsWith(`${entityLabel(one)} `)) : undefined
-    if (typeof what !== "string" || table === undefined) return undefined
-    const key = what.slice(entityLabel(table).length + 1).split(" ")[0]!
-    const isSeen = columnsSeen(table, table.columns[table.key]?.type.kind === "text" ? key : Number(key))
-    const isNamed = isSeen !== undefined && table.named_by.every(isSeen)
-    return isSeen === undefined
-      ? undefined
-      : { table, isSeen, isNamed, what: isNamed ? what : `${entityLabel(table)} ${key}` }
-  }
-  /** What is told of no column tells of other rows: `held_by`, `2 by opportunity 8 Gala from …`. */
-  const namesOnlySeen = (told: JsonObject): boolean =>
-    Object.entries(told).every(
-      ([part, text]) =>
-        part === "what" ||
-        typeof text !== "string" ||
-        byKind.every((table) =>
-          [...text.matchAll(new RegExp(`(?<=^| by )${entityLabel(table)} \\d+`, "g"))].every(
-            ([row]) => rowIn(row)?.isNamed === true
-          )
-        )
+  const withoutUnseen = redactOutcome(tables, columnsSeenBy(redaction, erased), erased)
+  const sent = (command: OutboxCommand): OutboxCommand["payload"] => {
+    const body: JsonObject = streamsOf(catalogue, tables, command).reduce(
+      (left, stream) => scrubbed(left, erased.ofStream(stream)),
+      command.payload.body
     )
-  const tell = (told: JsonObject): ReadonlyArray<JsonObject> => {
-    const row = rowIn(told["what"])
-    if (row === undefined) return []
-    const column = typeof told["field"] === "string" ? told["field"].split(".")[0]! : undefined
-    const isTold =
-      column === undefined || (row.table.columns[column] === undefined ? namesOnlySeen(told) : row.isSeen(column))
-    return isTold ? [row.what === told["what"] ? told : { ...told, what: row.what }] : []
+    return body === command.payload.body ? command.payload : { ...command.payload, body }
   }
-  // Accounts say who did something by name alone: a name that no user has, once a user was erased, may be theirs.
-  const users_were_erased = [...erased.keys()].some((stream) => stream.startsWith(streamOf(users.entity, "")))
-  const named = (told: JsonObject): JsonObject => {
-    const { who } = told
-    return !users_were_erased || typeof who !== "string" || user_names.has(who) || /^user \d+$/.test(who)
-      ? told
-      : { ...told, who: anonymous_name }
-  }
-  /** The streams of the rows a command made or went by. */
-  const streamsOf = ({ ids, name, payload }: OutboxCommand): ReadonlyArray<string> =>
-    [
-      ...Object.entries(ids).flatMap(([table, made]) =>
-        made.map((id) => [tables.get(table)?.entity ?? table, id] as const)
-      ),
-      ...Object.entries((catalogue.endpoint(name)?.params ?? {}) as Params).map(
-        ([param, { table }]) => [table.entity, payload.params[param] ?? ""] as const
-      )
-    ].map(([entity, id]) => streamOf(entity, id))
   return {
-    sent:
-      scrubs.length === 0
-        ? undefined
-        : (command) => {
-            const body = streamsOf(command).reduce(
-              (left, stream) => scrubbed(left, erased.get(stream) ?? nothing),
-              command.payload.body
-            )
-            return body === command.payload.body ? command.payload : { ...command.payload, body }
-          },
-    recorded: ({ events, rows }): RecordedEffects => ({
-      events: events.flatMap((event) => {
-        const told = redaction.see({ ...event, replica_id: null })
-        return told === undefined
-          ? []
-          : [
-              {
-                ...event,
-                type: told.type,
-                data: scrubbed(told.data, erased.get(event.stream) ?? nothing, isWithheldIn(catalogue.tables))
-              }
-            ]
-      }),
-      rows: Object.fromEntries(
-        Object.entries(rows).flatMap(([row, values]) => {
-          const table = tables.get(row.slice(0, row.lastIndexOf("/")))
-          const left = table === undefined ? undefined : redaction.row(table, values)
-          // One's own rows, and those of what one sees whole, are kept to the letter; of others nothing stands for what was taken out.
-          if (table === undefined || left === undefined) return []
-          const kept = Object.entries(values).filter(
-            ([name]) =>
-              redaction.sees(table, name) || (left === values && redaction.columns(table)?.includes(name) === true)
-          )
-          return [[row, scrubbed(Object.fromEntries(kept), scrubFor(table, values[table.key] as Key))]]
-        })
-      )
-    }),
-    account: (account): JsonObject =>
-      Object.fromEntries(
-        Object.entries(account).flatMap(([part, told]): ReadonlyArray<readonly [string, Json]> => {
-          if (!Array.isArray(told)) return [[part, told]]
-          const kept = told.flatMap((one: Json): ReadonlyArray<Json> =>
-            isJsonObject(one) ? tell(one).map(named) : [one]
-          )
-          return kept.length === 0 ? [] : [[part, kept]]
-        })
-      )
+    sent: erasures.scrubs.length === 0 ? undefined : sent,
+    recorded: redactRecorded(catalogue, tables, redaction, erased),
+    account: (account) => withoutUnseen(readOutcome(catalogue, account))
   }
 }

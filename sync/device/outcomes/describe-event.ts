@@ -1,4 +1,4 @@
-/** How events are told to a person: which row, which field, from what to what, by whom. */
+/** What events change, row by row and column by column, in the terms outcomes are kept in. */
 import { Effect } from "effect"
 import { type Catalogue, foldStored } from "../../../core/kernel/catalogue.ts"
 import type { Key, RowChange } from "../../../core/kernel/row-change.ts"
@@ -10,41 +10,7 @@ import { Store } from "../../../core/kernel/store/store.ts"
 import { type AnyRow, caseFoldedName, isSearchable, type Table } from "../../../core/kernel/table.ts"
 import { users } from "../../../core/users/schema.ts"
 import type { EventSummary } from "../outbox/command.ts"
-
-/** What somebody else did meanwhile. Values are as answers give them. */
-export interface Change {
-  readonly who: string | null
-  readonly when: string
-  /** The row in words: `product 7 Moving head`. */
-  readonly what: string
-  readonly event: string
-  /** Null: the event as a whole is what matters. */
-  readonly field: string | null
-  readonly from: Json
-  readonly to: Json
-}
-/** A field that somebody else set meanwhile, too: the later writer's value stands, the other is kept here. */
-export interface OverwrittenField {
-  readonly what: string
-  readonly field: string
-  readonly was: Json
-  readonly theirs: Json
-  readonly mine: Json
-  readonly who: string | null
-  readonly when: string
-}
-/** Where the confirmed outcome is not what was shown here. */
-export interface Difference {
-  readonly what: string
-  readonly field: string | null
-  readonly here: Json
-  readonly there: Json
-}
-export interface CommandOutcome {
-  readonly changes?: ReadonlyArray<Change>
-  readonly merged?: ReadonlyArray<OverwrittenField>
-  readonly differences?: ReadonlyArray<Difference>
-}
+import type { Actor, RowLabel } from "./outcome.ts"
 
 export interface DescriptionContext {
   readonly catalogue: Catalogue
@@ -52,13 +18,16 @@ export interface DescriptionContext {
   readonly replica_id: number
 }
 
-/** One row as an event leaves it: all columns of a new one, the changed ones of another, nothing of one that goes. */
+/**
+ * What an event makes of one row: `columns` are all of a new row, the changed ones of another, none of a deleted one.
+ */
 export interface RowTouch {
   readonly table: Table
   readonly key: Key
   readonly op: "insert" | "update" | "delete"
   readonly columns: AnyRow
 }
+/** `products/7`: identifies the row among those of all tables. */
 export const rowKey = ({ table, key }: { readonly table: Table; readonly key: Key }): string => `${table.name}/${key}`
 
 export const touchesOf = (
@@ -69,7 +38,7 @@ export const touchesOf = (
   foldStored(catalogue, event, { recorded_at, actor_id: null, position: 0 }).flatMap(
     (change: RowChange): ReadonlyArray<RowTouch> => {
       const { table } = change
-      // Rows that are no thing of their own (what streams a product is in) tell a person nothing.
+      // Rows without an id of their own are indexes of other rows; settings alone mean something to people.
       if (table.key !== "id" && table !== settings_table) return []
       if (change.op === "insert")
         return [{ table, key: change.row[table.key] as Key, op: "insert", columns: change.row }]
@@ -80,22 +49,15 @@ export const touchesOf = (
 export const isByOtherDevice = ({ replica_id }: DescriptionContext, event: StoredEvent): boolean =>
   event.replica_id !== replica_id
 
-const dull = new Set([
-  "id",
-  "created_at",
-  "updated_at",
-  "path",
-  "quantity_allocated",
-  "active_version_id",
-  "version_id"
-])
-/** Columns a person would ask about. */
+const system_columns: ReadonlySet<string> = new Set(["id", "created_at", "updated_at"])
+/** Whether a change of this column is shown to people: not of what the system keeps for itself. */
 export const isWorthShowing = (table: Table, column: string): boolean => {
   const field = table.columns[column]
   return (
     field !== undefined &&
     !field.hidden &&
-    !dull.has(column) &&
+    !system_columns.has(column) &&
+    !table.bookkeeping.includes(column) &&
     !Object.entries(table.columns).some(([name, one]) => isSearchable(one) && caseFoldedName(name) === column)
   )
 }
@@ -112,22 +74,24 @@ export const describeValue = (
   return field === undefined || value === undefined ? null : fieldOut(field, value, around, base_currency)
 }
 
-/** `stock level` of `stock level 7 MH-1`. */
-export const entityLabel = ({ entity }: Table): string => entity.replaceAll("_", " ")
-/** The row in words, by what it is called now, or was when it was last seen. */
-export const describeRow = Effect.fnUntraced(function* (
+/**
+ * The row by what it is called now or, once it is deleted, was called in the first of `earlier` versions that is known.
+ */
+export const rowLabel = Effect.fnUntraced(function* (
   { table, key }: Pick<RowTouch, "table" | "key">,
-  ...seen: ReadonlyArray<AnyRow | undefined>
+  ...earlier: ReadonlyArray<AnyRow | undefined>
 ) {
   const store = yield* Store
-  const row = ((yield* store.get(table, key)) ?? seen.find((one) => one !== undefined)) as AnyRow | undefined
-  const called = table.named_by
+  const row: AnyRow | undefined = (yield* store.get(table, key)) ?? earlier.find((one) => one !== undefined)
+  const name = table.named_by
     .map((column) => row?.[column])
-    .find((value) => typeof value === "string" && value !== "")
-  return `${entityLabel(table)} ${key}${called === undefined ? "" : ` ${String(called)}`}`
+    .find((value): value is string => typeof value === "string" && value !== "")
+  return { table: table.name, key, name: name ?? null } satisfies RowLabel
 })
-export const describeActor = Effect.fnUntraced(function* ({ actor_id }: StoredEvent) {
-  return actor_id === null ? null : ((yield* (yield* Store).get(users, actor_id))?.name ?? `user ${actor_id}`)
+export const actorOf = Effect.fnUntraced(function* ({ actor_id }: StoredEvent) {
+  if (actor_id === null) return null
+  const user = yield* (yield* Store).get(users, actor_id)
+  return { id: actor_id, name: user?.name ?? null } satisfies Actor
 })
 export const isSameValue = (one: unknown, other: unknown): boolean =>
   sameJson((one ?? null) as Json, (other ?? null) as Json)

@@ -1,197 +1,205 @@
-/** What an accepted command came to: whose values it put aside, and where the server's outcome is not what was shown here. */
+/**
+ * What an accepted command came to: whose values it overwrote, and where the server's outcome is not what was shown
+ * here.
+ */
 import { Effect } from "effect"
 import type { Failure } from "../../../core/kernel/endpoint.ts"
 import type { StoredEvent } from "../../../core/kernel/event.ts"
 import { journal } from "../../../core/kernel/journal.ts"
-import { isJsonObject, type JsonObject } from "../../../core/kernel/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import type { AnyRow } from "../../../core/kernel/table.ts"
-import { demands } from "../../../core/demands/schema.ts"
-import type { OutboxCommand, RecordedEffects } from "../outbox/command.ts"
+import type { EventSummary, OutboxCommand, RecordedEffects } from "../outbox/command.ts"
 import {
-  type Difference,
+  actorOf,
+  describeValue,
+  type DescriptionContext,
   isByOtherDevice,
-  type OverwrittenField,
-  rowKey,
   isSameValue,
   isWorthShowing,
-  type DescriptionContext,
+  rowKey,
+  rowLabel,
   type RowTouch,
-  touchesOf,
-  describeValue,
-  describeRow,
-  describeActor
+  touchesOf
 } from "./describe-event.ts"
+import type { OverwrittenValue, ValueDifference } from "./outcome.ts"
 
-/** Rows as the last of several events leaves them. Custom fields are fields of their own. */
-interface Left {
+/** One row after several events: the columns they set, as the last of them leaves each. */
+interface RowResult {
   readonly touch: RowTouch
   readonly columns: { [column: string]: unknown }
   op: RowTouch["op"]
 }
-const leftBy = (
-  description_context: DescriptionContext,
-  events: ReadonlyArray<{
-    readonly stream: string
-    readonly type: string
-    readonly data: JsonObject
-    readonly recorded_at: string
-  }>
-): ReadonlyMap<string, Left> => {
-  const rows = new Map<string, Left>()
+const resultsOf = (
+  context: DescriptionContext,
+  events: ReadonlyArray<EventSummary & { readonly recorded_at: string }>
+): ReadonlyMap<string, RowResult> => {
+  const rows = new Map<string, RowResult>()
   for (const event of events) {
-    for (const touch of touchesOf(description_context, event, event.recorded_at)) {
-      if (touch.table === demands) continue
-      const left: Left = rows.get(rowKey(touch)) ?? { touch, columns: {}, op: touch.op }
-      if (touch.op === "delete") left.op = "delete"
+    for (const touch of touchesOf(context, event, event.recorded_at)) {
+      // What a row occupies follows from other rows, whose differences are shown.
+      if (touch.table.occupancy !== undefined) continue
+      const result: RowResult = rows.get(rowKey(touch)) ?? { touch, columns: {}, op: touch.op }
+      if (touch.op === "delete") result.op = "delete"
       for (const [column, value] of Object.entries(touch.columns)) {
-        if (isWorthShowing(touch.table, column) && !(value === event.recorded_at)) left.columns[column] = value
+        if (isWorthShowing(touch.table, column) && value !== event.recorded_at) result.columns[column] = value
       }
-      rows.set(rowKey(touch), left)
+      rows.set(rowKey(touch), result)
     }
   }
   return rows
 }
 
-/** Fields a command set that somebody else had set meanwhile to something else: by server order its value stands. */
+/**
+ * Fields a command set although somebody else had set them to something else after its recording: the server decided it
+ * later, so its value stands. `own`: the command's confirmed events.
+ */
 export const overwrittenFields = Effect.fnUntraced(function* (
-  description_context: DescriptionContext,
+  context: DescriptionContext,
   command: OutboxCommand,
   recorded: RecordedEffects,
   own: ReadonlyArray<StoredEvent>
-): Effect.fn.Return<ReadonlyArray<OverwrittenField>, Failure, Store> {
+): Effect.fn.Return<ReadonlyArray<OverwrittenValue>, Failure, Store> {
   const first = own[0]?.position
   if (first === undefined || command.base === null || first <= command.base + 1) return []
   const store = yield* Store
   const streams = [...new Set(own.map((event) => event.stream))]
-  const theirs = (yield* store.run(
+  const events_of_others = (yield* store.run(
     `select * from journal where stream in (${streams.map(() => "?").join(", ")}) and position > ? and position < ? order by position`,
     [...streams, command.base, first]
   ))
     .map((row) => store.decode(journal, row) as StoredEvent)
-    .filter((event) => isByOtherDevice(description_context, event))
-  if (theirs.length === 0) return []
-  const body = command.payload.body
-  const mine = leftBy(description_context, own)
-  const notes = new Map<string, OverwrittenField>()
-  for (const event of theirs) {
-    for (const touch of touchesOf(description_context, event, event.recorded_at)) {
-      const set = touch.op === "update" ? mine.get(rowKey(touch)) : undefined
-      const seen: AnyRow | undefined = recorded.rows[rowKey(touch)]
-      for (const { field, of } of set === undefined ? [] : fieldsIn(touch.columns, body)) {
-        const [was, their, my] = [of(seen ?? {}), of(touch.columns), of(set!.columns)]
-        if (my === undefined || isSameValue(their, my)) {
-          notes.delete(`${rowKey(touch)}/${field}`)
-          continue
+    .filter((event) => isByOtherDevice(context, event))
+  if (events_of_others.length === 0) return []
+  const results = resultsOf(context, own)
+  const overwritten = new Map<string, OverwrittenValue>()
+  for (const event of events_of_others) {
+    for (const touch of touchesOf(context, event, event.recorded_at)) {
+      const result = touch.op === "update" ? results.get(rowKey(touch)) : undefined
+      if (result === undefined) continue
+      const seen: AnyRow = recorded.rows[rowKey(touch)] ?? {}
+      for (const { field, valueIn } of fieldsSet(touch.columns, command.payload.body)) {
+        const [was, theirs, mine] = [valueIn(seen), valueIn(touch.columns), valueIn(result.columns)]
+        const place = `${rowKey(touch)}/${field}`
+        if (mine === undefined || isSameValue(theirs, mine)) overwritten.delete(place)
+        else if (!isSameValue(theirs, was)) {
+          const around = { ...seen, ...touch.columns, ...result.columns }
+          const described = (value: unknown): Json =>
+            // Custom fields are kept as answers give them.
+            field.includes(".") ? ((value ?? null) as Json) : describeValue(context, touch.table, field, value, around)
+          overwritten.set(place, {
+            row: yield* rowLabel(touch),
+            field,
+            was: described(was),
+            theirs: described(theirs),
+            mine: described(mine),
+            actor: yield* actorOf(event),
+            when: event.recorded_at
+          })
         }
-        if (isSameValue(their, was)) continue
-        const around = { ...seen, ...touch.columns, ...set!.columns }
-        const told = (value: unknown) =>
-          field.includes(".")
-            ? ((value ?? null) as string)
-            : describeValue(description_context, touch.table, field, value, around)
-        notes.set(`${rowKey(touch)}/${field}`, {
-          what: yield* describeRow(touch),
-          field,
-          was: told(was),
-          theirs: told(their),
-          mine: told(my),
-          who: yield* describeActor(event),
-          when: event.recorded_at
-        })
       }
     }
   }
-  return [...notes.values()]
+  return [...overwritten.values()]
 })
-interface Named {
+interface FieldSet {
   readonly field: string
-  readonly of: (row: AnyRow) => unknown
+  readonly valueIn: (row: AnyRow) => unknown
 }
-/** The fields of the body among these columns; of custom fields each for itself. */
-const fieldsIn = (columns: AnyRow, body: JsonObject): ReadonlyArray<Named> =>
+/** The fields of the body among these columns; of custom fields each for itself: `custom_fields.colour`. */
+const fieldsSet = (columns: AnyRow, body: JsonObject): ReadonlyArray<FieldSet> =>
   Object.keys(columns)
     .filter((column) => column in body)
-    .flatMap((column): ReadonlyArray<Named> => {
+    .flatMap((column): ReadonlyArray<FieldSet> => {
       const sent = body[column]
-      if (column !== "custom_fields" || !isJsonObject(sent)) return [{ field: column, of: (row) => row[column] }]
+      if (column !== "custom_fields" || !isJsonObject(sent)) return [{ field: column, valueIn: (row) => row[column] }]
       return Object.keys(sent).map((key) => ({
         field: `custom_fields.${key}`,
-        of: (row) => (row["custom_fields"] as AnyRow | null | undefined)?.[key]
+        valueIn: ({ custom_fields }) => (isJsonObject(custom_fields) ? custom_fields[key] : undefined)
       }))
     })
 
 const differences_max = 50
-/** Fields that came out otherwise than they were shown here when the command was recorded. */
+/**
+ * Fields that came out otherwise than they were shown here when the command was recorded. `own`: its confirmed events.
+ */
 export const findDifferences = Effect.fnUntraced(function* (
-  description_context: DescriptionContext,
+  context: DescriptionContext,
   command: OutboxCommand,
   recorded: RecordedEffects,
   own: ReadonlyArray<StoredEvent>
-): Effect.fn.Return<ReadonlyArray<Difference>, Failure, Store> {
+): Effect.fn.Return<ReadonlyArray<ValueDifference>, Failure, Store> {
   return recorded.events.length === 0 || own.length === 0
     ? []
-    : yield* compared(description_context, command, recorded, leftBy(description_context, own))
+    : yield* comparison(context, command, recorded, resultsOf(context, own))
 })
-/** The same where the command's own events are not at hand (it was decided before the rows a device was filled with). */
+/**
+ * The same where the command's confirmed events are not here: it was decided before the rows a device was filled with.
+ */
 export const findDifferencesInRows = Effect.fnUntraced(function* (
-  description_context: DescriptionContext,
+  context: DescriptionContext,
   command: OutboxCommand,
   recorded: RecordedEffects
-): Effect.fn.Return<ReadonlyArray<Difference>, Failure, Store> {
-  return yield* compared(description_context, command, recorded, undefined)
+): Effect.fn.Return<ReadonlyArray<ValueDifference>, Failure, Store> {
+  return yield* comparison(context, command, recorded, undefined)
 })
 
-const compared = Effect.fnUntraced(function* (
-  description_context: DescriptionContext,
+/** Compares what was recorded here with the confirmed results, or with the rows of today where those are not here. */
+const comparison = Effect.fnUntraced(function* (
+  context: DescriptionContext,
   command: OutboxCommand,
   recorded: RecordedEffects,
-  confirmed: ReadonlyMap<string, Left> | undefined
-): Effect.fn.Return<ReadonlyArray<Difference>, Failure, Store> {
-  const store = yield* Store
-  const here = leftBy(
-    description_context,
+  confirmed: ReadonlyMap<string, RowResult> | undefined
+): Effect.fn.Return<ReadonlyArray<ValueDifference>, Failure, Store> {
+  const here = resultsOf(
+    context,
     recorded.events.map((event) => ({ ...event, recorded_at: command.issued_at }))
   )
   const there = confirmed ?? here
-  const found: Array<Difference> = []
-  for (const key of new Set([...here.keys(), ...there.keys()])) {
+  const found: Array<ValueDifference> = []
+  for (const [key, { touch }] of new Map([...here, ...there])) {
     const [mine, theirs] = [here.get(key), there.get(key)]
-    const { touch } = (mine ?? theirs)!
-    const seen: AnyRow | undefined = recorded.rows[key]
-    const now = (yield* store.get(touch.table, touch.key)) as AnyRow | undefined
-    const what = yield* describeRow(touch, mine?.columns, theirs?.columns)
-    if (
-      (mine?.op === "insert") !== (theirs?.op === "insert") ||
-      (mine?.op === "delete") !== (theirs?.op === "delete")
-    ) {
-      if ((mine ?? theirs)!.op !== "update" || (theirs ?? mine)!.op !== "update")
-        found.push({ what, field: null, here: mine?.op ?? null, there: theirs?.op ?? null })
-      continue
-    }
-    for (const column of new Set([...Object.keys(mine?.columns ?? {}), ...Object.keys(theirs?.columns ?? {})])) {
-      const shown = mine !== undefined && column in mine.columns ? mine.columns[column] : seen?.[column]
-      const stands =
-        confirmed !== undefined && theirs !== undefined && column in theirs.columns
-          ? theirs.columns[column]
-          : now?.[column]
-      if (
-        shown === undefined ||
-        (confirmed === undefined && now === undefined) ||
-        isSameValue(shown, stands) ||
-        isMoment(shown, command.issued_at)
-      )
-        continue
-      const around = { ...seen, ...now, ...(confirmed === undefined ? {} : theirs?.columns) }
-      found.push({
-        what,
-        field: column,
-        here: describeValue(description_context, touch.table, column, shown, { ...around, ...mine?.columns }),
-        there: describeValue(description_context, touch.table, column, stands, around)
-      })
+    const row = yield* rowLabel(touch, mine?.columns, theirs?.columns)
+    if (isMadeOrDeletedOnce(mine, theirs))
+      found.push({ row, field: null, here: mine?.op ?? null, there: theirs?.op ?? null })
+    else {
+      const now: AnyRow | undefined = yield* (yield* Store).get(touch.table, touch.key)
+      const rows = { mine: mine?.columns, theirs: confirmed === undefined ? undefined : theirs?.columns, now }
+      // Where nothing was confirmed here and the row is not here either, there is nothing to compare with.
+      if (confirmed === undefined && now === undefined) continue
+      const of = { ...rows, seen: recorded.rows[key] }
+      found.push(...columnDifferences(context, touch, command.issued_at, of).map((one) => ({ row, ...one })))
     }
   }
   return found.slice(0, differences_max)
 })
-/** "Now" is another moment on the server, and nobody minds. */
-const isMoment = (value: unknown, recorded_at: string): boolean => value === recorded_at
+/** Whether the row was created, or deleted, on one side and not on the other. */
+const isMadeOrDeletedOnce = (mine: RowResult | undefined, theirs: RowResult | undefined): boolean =>
+  (["insert", "delete"] as const).some((op) => (mine?.op === op) !== (theirs?.op === op))
+
+/**
+ * Columns of one row: `mine` as the command set them here, `theirs` as its confirmed events did (undefined where those
+ * are not here), `seen` the row when the command was recorded, `now` the row today.
+ */
+const columnDifferences = (
+  context: DescriptionContext,
+  { table }: RowTouch,
+  issued_at: string,
+  { mine = {}, theirs = {}, seen, now }: { readonly [K in "mine" | "theirs" | "seen" | "now"]: AnyRow | undefined }
+): ReadonlyArray<Omit<ValueDifference, "row">> => {
+  const around = { ...seen, ...now, ...theirs }
+  return [...new Set([...Object.keys(mine), ...Object.keys(theirs)])].flatMap((column) => {
+    const shown = column in mine ? mine[column] : seen?.[column]
+    const final = column in theirs ? theirs[column] : now?.[column]
+    // "Now" is another instant on the server, which says nothing to anybody.
+    return shown === undefined || shown === issued_at || isSameValue(shown, final)
+      ? []
+      : [
+          {
+            field: column,
+            here: describeValue(context, table, column, shown, { ...around, ...mine }),
+            there: describeValue(context, table, column, final, around)
+          }
+        ]
+  })
+}

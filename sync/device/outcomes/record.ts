@@ -1,9 +1,11 @@
 /**
- * What became of this device's commands, worked out when their verdicts are pulled, while tables and journal hold just what
- * is confirmed: for a refused one what changed meanwhile and by whom; for an accepted one whose values it put aside, and
- * where the outcome is not what was shown here when it was recorded. It waits in the replica until the outbox is told.
+ * Works out what became of this device's commands when their verdicts are pulled, while tables and journal hold only
+ * what is confirmed: for a refused command what others changed since it was recorded; for an accepted one whose values
+ * it overwrote, and where its outcome differs from what was shown here. The replica's table `accounts` keeps the
+ * outcomes until they are moved to the outbox.
  */
 import { Effect } from "effect"
+import type { Failure } from "../../../core/kernel/endpoint.ts"
 import type { Catalogue } from "../../../core/kernel/catalogue.ts"
 import type { StoredEvent } from "../../../core/kernel/event.ts"
 import { journal } from "../../../core/kernel/journal.ts"
@@ -15,62 +17,62 @@ import { commandDecided, decidedIn } from "../../protocol/events.ts"
 import { replicaStream } from "../../protocol/wire.ts"
 import { provisional_base } from "../replica/local-tables.ts"
 import type { Outbox } from "../outbox/outbox.ts"
-import type { OutboxCommand } from "../outbox/command.ts"
+import type { OutboxCommand, RecordedEffects } from "../outbox/command.ts"
 import { concurrentChanges } from "./concurrent-changes.ts"
 import { findDifferencesInRows, findDifferences, overwrittenFields } from "./differences.ts"
-import type { CommandOutcome, DescriptionContext } from "./describe-event.ts"
+import type { DescriptionContext } from "./describe-event.ts"
+import type { CommandOutcome } from "./outcome.ts"
 
 interface Parts {
   readonly catalogue: Catalogue
   readonly outbox: Outbox
   readonly replica_id: number
 }
-/** Accounts for the commands that these confirmed events decide. */
-export const recordOutcomes = Effect.fnUntraced(function* (
-  { catalogue, outbox, replica_id }: Parts,
-  events: ReadonlyArray<StoredEvent>
-) {
+/** Outcomes of the commands that these confirmed events decide. */
+export const recordOutcomes = Effect.fnUntraced(function* (parts: Parts, events: ReadonlyArray<StoredEvent>) {
+  const { outbox, replica_id } = parts
   const verdicts = events.filter(
     (event) => event.type === commandDecided.type && event.stream === replicaStream(replica_id)
   )
   if (verdicts.length === 0) return
   const store = yield* Store
-  const description_context: DescriptionContext = {
-    catalogue,
-    replica_id,
-    base_currency: baseCurrency(yield* (yield* CommandRuntime).settings)
-  }
+  const context = yield* contextOf(parts)
   for (const verdict of verdicts) {
     const command = outbox.find(decidedIn(verdict.data).command_id)
     if (command === undefined || command.account !== null) continue
-    yield* store.run("insert or replace into accounts (n, account) values (?, ?)", [
-      command.n,
-      JSON.stringify(yield* accountOf(description_context, command, outbox, verdict))
-    ])
+    yield* saveOutcome(store, command.n, yield* outcomeOf(context, command, outbox, verdict))
   }
 })
 
-const accountOf = Effect.fnUntraced(function* (
-  description_context: DescriptionContext,
+const outcomeOf = Effect.fnUntraced(function* (
+  context: DescriptionContext,
   command: OutboxCommand,
   outbox: Outbox,
   verdict: StoredEvent
-) {
+): Effect.fn.Return<CommandOutcome, Failure, Store> {
   const { status, error } = decidedIn(verdict.data)
-  const recorded = outbox.recordedOf(command.n) ?? { events: [], rows: {} }
-  const account: { -readonly [K in keyof CommandOutcome]: CommandOutcome[K] } = {}
+  const recorded = outbox.recordedOf(command.n) ?? nothing_recorded
   if (status === "rejected")
-    account.changes = yield* concurrentChanges(description_context, command, recorded, verdict.position, error)
-  else {
-    const own = yield* confirmedOf(yield* Store, description_context.replica_id, command.id)
-    account.merged = yield* overwrittenFields(description_context, command, recorded, own)
-    account.differences = yield* findDifferences(description_context, command, recorded, own)
-  }
-  return Object.fromEntries(
-    Object.entries(account).filter(([, told]) => told !== undefined && told.length > 0)
-  ) as CommandOutcome
+    return withoutEmpty({ changes: yield* concurrentChanges(context, command, recorded, verdict.position, error) })
+  const own = yield* confirmedEventsOf(yield* Store, context.replica_id, command.id)
+  return withoutEmpty({
+    merged: yield* overwrittenFields(context, command, recorded, own),
+    differences: yield* findDifferences(context, command, recorded, own)
+  })
 })
-const confirmedOf = (store: StoreShape, replica_id: number, command_id: string) =>
+const nothing_recorded: RecordedEffects = { events: [], rows: {} }
+const withoutEmpty = ({ changes = [], merged = [], differences = [] }: CommandOutcome): CommandOutcome => ({
+  ...(changes.length === 0 ? {} : { changes }),
+  ...(merged.length === 0 ? {} : { merged }),
+  ...(differences.length === 0 ? {} : { differences })
+})
+const saveOutcome = (store: StoreShape, n: number, outcome: CommandOutcome) =>
+  store.run("insert or replace into accounts (n, account) values (?, ?)", [n, JSON.stringify(outcome)])
+const contextOf = Effect.fnUntraced(function* ({ catalogue, replica_id }: Parts) {
+  const base_currency = baseCurrency(yield* (yield* CommandRuntime).settings)
+  return { catalogue, replica_id, base_currency } satisfies DescriptionContext
+})
+const confirmedEventsOf = (store: StoreShape, replica_id: number, command_id: string) =>
   Effect.map(
     // Another device may have used the id as well.
     store.find(journal, { command_id, replica_id }, { order: ["position"] }),
@@ -78,33 +80,26 @@ const confirmedOf = (store: StoreShape, replica_id: number, command_id: string) 
       events.filter((event) => event.position < provisional_base && event.type !== commandDecided.type)
   )
 
-/** Accounts for accepted commands whose verdict came with the rows of a fill. What changed before those is not known here. */
+/**
+ * Outcomes of accepted commands whose verdict came with the rows of a fill: the events before those rows are not here.
+ */
 export const recordOutcomesOfRows = Effect.fnUntraced(function* (
-  { catalogue, outbox, replica_id }: Parts,
+  parts: Parts,
   settled: ReadonlyArray<{ readonly n: number; readonly status: string }>
 ) {
   if (settled.length === 0) return
+  const { outbox } = parts
   const store = yield* Store
-  const description_context: DescriptionContext = {
-    catalogue,
-    replica_id,
-    base_currency: baseCurrency(yield* (yield* CommandRuntime).settings)
-  }
+  const context = yield* contextOf(parts)
   const accepted = new Set(settled.filter((one) => one.status === "accepted").map((one) => one.n))
   for (const command of outbox.pending().filter((one) => accepted.has(one.n))) {
-    const differences = yield* findDifferencesInRows(
-      description_context,
-      command,
-      outbox.recordedOf(command.n) ?? { events: [], rows: {} }
-    )
-    yield* store.run("insert or replace into accounts (n, account) values (?, ?)", [
-      command.n,
-      JSON.stringify(differences.length === 0 ? {} : ({ differences } satisfies CommandOutcome))
-    ])
+    const recorded = outbox.recordedOf(command.n) ?? nothing_recorded
+    const differences = yield* findDifferencesInRows(context, command, recorded)
+    yield* saveOutcome(store, command.n, withoutEmpty({ differences }))
   }
 })
 
-/** Tells the outbox; safe to repeat. */
+/** Moves outcomes from the replica to the outbox; safe to repeat after a crash. */
 export const moveOutcomesToOutbox = Effect.fnUntraced(function* (outbox: Outbox) {
   const store = yield* Store
   const rows = yield* store.run<{ n: number; account: string }>("select n, account from accounts order by n")

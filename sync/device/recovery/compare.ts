@@ -1,4 +1,4 @@
-/** Comparing a replica with the server: runs of rows, each at one position on both sides, by what they come to. */
+/** Compares a replica with the server by checksums of runs of rows, both sides at the same position of the journal. */
 import { Effect } from "effect"
 import { catalogue } from "../../../core/catalogue.ts"
 import type { Key } from "../../../core/kernel/row-change.ts"
@@ -14,13 +14,13 @@ import { pull, type SyncParts } from "../sync.ts"
 export type ComparisonResult =
   | { readonly kind: "same"; readonly rows: number }
   | { readonly kind: "differs"; readonly tables: ReadonlyArray<string> }
-  /** Nobody answers, or somebody who knows no checksums. */
+  /** The server does not answer, or is of a release without checksums. */
   | { readonly kind: "unknown"; readonly why: string }
 export interface CompareParts extends Omit<SyncParts, "remote"> {
   readonly remote: SyncParts["remote"] & Pick<Remote, "checksums">
 }
 
-/** A page is read again while others write: so often that only a very busy server gets away. */
+/** How often a page is read again because others wrote in between. */
 const tries_max = 8
 
 export const compareWithServer = async (parts: CompareParts): Promise<ComparisonResult> => {
@@ -44,7 +44,7 @@ const compared = async (parts: CompareParts): Promise<ComparisonResult> => {
   for (let after = ""; ;) {
     const { position, offset, handle } = await run(replica.position)
     const page = await remote.checksums(profile.replica_id, { handle: handle ?? "", offset, after })
-    // Events that are not for this device move the server's position past ours as well; a pull brings the place up.
+    // Events this device is not sent move the server's position as well; a pull brings the cursor up to it.
     if (page === "anew" || page.position !== positionOf(offset, position)) {
       if (++tries > tries_max) return { kind: "unknown", why: "others write faster than rows can be compared" }
       await pull(parts)
@@ -60,13 +60,13 @@ const compared = async (parts: CompareParts): Promise<ComparisonResult> => {
     if (page.next === null) break
     after = page.next
   }
-  // What the server did not name is not for this device, and must not be here.
+  // Tables the server did not name hold nothing for this device, so they must be empty.
   for (const table of await run(filledTables)) if (!seen.has(table)) differing.add(table)
   return differing.size === 0 ? { kind: "same", rows } : { kind: "differs", tables: [...differing] }
 }
 const positionOf = (offset: string, position: number): number => Math.max(position, Number(offset.split("_")[0]))
 
-/** Carried out of a transaction that is then taken back: what is provisional is not the server's. */
+/** Carries the checksums out of a transaction that is rolled back: provisional changes are reverted for it alone. */
 class Summed extends Error {
   readonly sums: ReadonlyArray<string | undefined>
   constructor(sums: ReadonlyArray<string | undefined>) {
@@ -82,7 +82,7 @@ const ownSums = (sums: ReadonlyArray<Checksum>) =>
         yield* revertProvisional(catalogue)
         const own = yield* Effect.forEach(sums, (sum) => {
           const table = catalogue.tables.find((one) => one.name === sum.table)
-          // A table only a later release knows.
+          // Only a later release knows this table: it counts as alike.
           return table === undefined
             ? Effect.succeed(sum.digest)
             : Effect.map(rowsOf(table, sum), (rows) => rowsDigest(table, Object.keys(table.columns), rows))

@@ -1,4 +1,6 @@
-/** Examining a device: is every file whole, do the tables say what the journal says, is nothing acknowledged missing? */
+/**
+ * Examines a device: are its files undamaged, do the tables match the journal and the server, is no command missing?
+ */
 import { Effect } from "effect"
 import { catalogue } from "../../../core/catalogue.ts"
 import { projectJournal } from "../../../core/kernel/store/schema.ts"
@@ -22,8 +24,8 @@ interface Parts extends Omit<SyncParts, "remote"> {
 
 /**
  * Checks the files, the tables against the journal and, unless `offline`, against the server. With `repair`, folds the
- * journal again where the tables differ from it, fills the replica anew where they differ from the server's, and decides
- * pending commands anew; the outbox is only ever looked at.
+ * journal again where the tables differ from it, fills the replica anew where they differ from the server's, and
+ * decides pending commands again. The outbox is never changed.
  */
 export const examineDevice = async (
   parts: Parts,
@@ -36,7 +38,7 @@ export const examineDevice = async (
   findings.push({ check: "replica file", ok: file === "ok", detail: file === "ok" ? "whole" : file })
   const missing = await run(missingNow(outbox))
   if (missing !== undefined) {
-    // To repair anything would take back what is still known of them.
+    // A repair would delete what the replica still knows of those commands.
     findings.push({
       check: "outbox numbers",
       ok: false,
@@ -109,7 +111,7 @@ const dump = Effect.gen(function* () {
   return tables
 })
 
-/** What a check found, carried out of a transaction that is then taken back. */
+/** Carries the result of a check out of a transaction that is rolled back. */
 class Examined extends Error {
   readonly differing: ReadonlyArray<string>
   constructor(differing: ReadonlyArray<string>) {
@@ -118,7 +120,9 @@ class Examined extends Error {
   }
 }
 
-/** Takes back what is provisional, folds the confirmed journal into emptied tables, compares; keeps the result only to repair. */
+/**
+ * Reverts provisional changes, projects the confirmed journal into emptied tables and compares; commits only to repair.
+ */
 const tablesAgainstJournal = (repair: boolean) =>
   Effect.gen(function* () {
     const store = yield* Store
@@ -131,7 +135,7 @@ const tablesAgainstJournal = (repair: boolean) =>
         const after = yield* dump
         const differing = Object.keys(after).filter((name) => after[name] !== before[name])
         if (!repair || differing.length === 0) return yield* Effect.die(new Examined(differing))
-        // Pending commands are decided anew on opening.
+        // Pending commands are decided again on opening.
         yield* writeMeta(store, "run_n", "0")
         return differing
       })

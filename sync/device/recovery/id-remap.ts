@@ -1,44 +1,43 @@
-/** Commands that name rows by ids those rows have not got any more, put right. */
-import { catalogue } from "../../../core/catalogue.ts"
-import type { Endpoint } from "../../../core/kernel/endpoint.ts"
-import { type Field, type Fields, tableNamedBy } from "../../../core/kernel/field.ts"
+/** Commands that name rows by ids those rows do not have any more: the same commands with the ids of today. */
+import type { Endpoint, Params } from "../../../core/kernel/endpoint.ts"
+import type { Field, Fields } from "../../../core/kernel/field.ts"
+import { wholeNumber } from "../../../core/kernel/input.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"
 import type { OutboxCommand } from "../outbox/command.ts"
+import { tableNamed } from "../replica/references.ts"
 
 /** Old id → new id, by table. */
 export type IdMap = ReadonlyMap<string, ReadonlyMap<number, number>>
 
-/** The path of a command with its ids put right. */
-export const remapPath = (endpoint: Endpoint, { payload }: Pick<OutboxCommand, "payload">, renamed: IdMap): string =>
-  endpoint.path.replace(/\{(\w+)\}/g, (_, name: string) => {
-    const given = payload.params[name] ?? ""
-    const table = (endpoint.params as { readonly [name: string]: { readonly table: { readonly name: string } } })[name]
-      ?.table.name
-    return encodeURIComponent(String(renamed.get(table ?? "")?.get(Number(given)) ?? given))
-  })
-
-/** A body with its ids put right: by what its fields say they name; what no field speaks of by the names of keys. */
-export const remapBody = (fields: Fields, body: JsonObject, renamed: IdMap): JsonObject =>
+/** The parameters of a command's path, by name, with the ids of today. */
+export const remapParams = (
+  endpoint: Endpoint,
+  { payload }: Pick<OutboxCommand, "payload">,
+  ids: IdMap
+): { readonly [name: string]: string } =>
   Object.fromEntries(
-    Object.entries(body).map(([key, value]) => [key, remapValue(fields[key], key, value, renamed, body)])
+    Object.entries(payload.params).map(([name, given]) => {
+      const table = (endpoint.params as Params)[name]?.table.name
+      return [name, String(ids.get(table ?? "")?.get(Number(given)) ?? given)]
+    })
   )
-const remapValue = (field: Field | undefined, key: string, value: Json, renamed: IdMap, beside: JsonObject): Json => {
-  const shape = field?.type
-  if (Array.isArray(value))
-    return value.map((one: Json) =>
-      remapValue(shape?.kind === "list" ? shape.of : undefined, key.replace(/s$/, ""), one, renamed, beside)
-    )
-  if (isJsonObject(value)) return remapBody(shape?.kind === "object" ? shape.fields : {}, value, renamed)
-  if (typeof value !== "number" && (typeof value !== "string" || !/^\d+$/.test(value))) return value
-  const table =
-    shape?.kind === "ref"
-      ? shape.table
-      : shape?.kind === "integer" && shape.names !== undefined
-        ? tableNamedBy(shape, beside)
-        : key.endsWith("_id")
-          ? tableOf(key.slice(0, -3))
-          : undefined
-  const found = table === undefined ? undefined : renamed.get(table)?.get(Number(value))
-  return found === undefined ? value : typeof value === "string" ? String(found) : found
+/** The path of a command with the ids of today. */
+export const remapPath = (endpoint: Endpoint, command: Pick<OutboxCommand, "payload">, ids: IdMap): string => {
+  const params = remapParams(endpoint, command, ids)
+  return endpoint.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ""))
 }
-const tableOf = (entity: string): string | undefined => catalogue.tables.find((table) => table.entity === entity)?.name
+
+/** A body with the ids of today in the fields that are declared to name rows. */
+export const remapBody = (fields: Fields, body: JsonObject, ids: IdMap): JsonObject =>
+  Object.fromEntries(Object.entries(body).map(([key, value]) => [key, remapValue(fields[key], value, ids, body)]))
+const remapValue = (field: Field | undefined, value: Json, ids: IdMap, beside: JsonObject): Json => {
+  if (field === undefined) return value
+  const { type } = field
+  if (type.kind === "list")
+    return Array.isArray(value) ? value.map((one: Json) => remapValue(type.of, one, ids, beside)) : value
+  if (type.kind === "object") return isJsonObject(value) ? remapBody(type.fields, value, ids) : value
+  const table = tableNamed(field, beside)
+  const given = wholeNumber(value)
+  const id = table === undefined || given === undefined ? undefined : ids.get(table)?.get(given)
+  return id === undefined ? value : typeof value === "string" ? String(id) : id
+}

@@ -1,20 +1,25 @@
 /**
- * A server put back from a backup may have given ids anew that this device had. What a command of before means by such an
- * id is the row that was to be made here: it is followed to the id it has by now, or it is lost, and a person is asked.
+ * A server restored from a backup may have given ids that this device had leased to rows of others. A command recorded
+ * before means by such an id the row that this device was to create: it gets the id that row has now; where there is no
+ * such row, the reference is lost and a person has to decide.
  */
 import { catalogue } from "../../../core/catalogue.ts"
-import type { Params, Request } from "../../../core/kernel/endpoint.ts"
+import type { Request } from "../../../core/kernel/endpoint.ts"
 import type { Fields } from "../../../core/kernel/field.ts"
 import type { JsonObject } from "../../../core/kernel/json.ts"
 import type { WireCommand } from "../../protocol/wire.ts"
 import { type CommandReference, referencesOfCommand, rowReference } from "../replica/references.ts"
+import { entityLabel } from "../outcomes/entity-label.ts"
 import type { Outbox } from "../outbox/outbox.ts"
 import type { OutboxCommand } from "../outbox/command.ts"
-import { remapPath, type IdMap, remapBody } from "./id-remap.ts"
+import { type IdMap, remapBody, remapParams, remapPath } from "./id-remap.ts"
 import type { QueryResult } from "../replica/replica.ts"
 
 const refusal = (message: string, more: JsonObject = {}): QueryResult => ({ status: 422, body: { message, ...more } })
-/** The command with this body as it is asked for today; a refusal where it speaks of a row that is not to be found any more. */
+/**
+ * The request that records the command again with this body and the ids of today; a refusal where a row it names is
+ * lost.
+ */
 export const commandRequest = (outbox: Outbox, command: OutboxCommand, body: JsonObject): Request | QueryResult => {
   const endpoint = catalogue.endpoint(command.name)
   if (endpoint === undefined) return refusal(`This release knows no command ${command.name}.`)
@@ -32,20 +37,18 @@ export const commandRequest = (outbox: Outbox, command: OutboxCommand, body: Jso
   }
 }
 export const isRefusal = (request: Request | QueryResult): request is QueryResult => "status" in request
-/** A command's own words with this body, ids put right. */
+/** The command's parameters and this body, with the ids of today. */
 export const payloadOf = (outbox: Outbox, command: OutboxCommand, body: JsonObject): WireCommand["payload"] => {
   const endpoint = catalogue.endpoint(command.name)
   if (endpoint === undefined) return { params: command.payload.params, body }
   const { renamed } = rowsOf(outbox, command, body)
-  const params = Object.fromEntries(
-    Object.entries(command.payload.params).map(([name, given]) => {
-      const table = (endpoint.params as Params)[name]?.table.name
-      return [name, String(renamed.get(table ?? "")?.get(Number(given)) ?? given)]
-    })
-  )
-  return { params, body: remapBody(endpoint.fields as Fields, body, renamed) }
+  return { params: remapParams(endpoint, command, renamed), body: remapBody(endpoint.fields as Fields, body, renamed) }
 }
-/** Rows of lost ids that the command means: the ids they have by now, and those that are nowhere. What is named in another place than before was chosen today. */
+/**
+ * The rows with lost ids that the command names: `renamed` has those that exist under another id now, `lost` the
+ * others. A reference at a place where the recorded command had none was chosen by its person today, and counts as it
+ * is.
+ */
 export const rowsOf = (
   outbox: Outbox,
   command: OutboxCommand,
@@ -55,38 +58,41 @@ export const rowsOf = (
   const renamed = new Map<string, Map<number, number>>()
   const lost: Array<CommandReference> = []
   if (endpoint === undefined) return { renamed, lost }
-  const before = new Set(referencesOfCommand(endpoint, command.payload).map(placed))
+  const recorded = new Set(referencesOfCommand(endpoint, command.payload).map(placeOf))
   for (const row of referencesOfCommand(endpoint, { params: command.payload.params, body })) {
-    if (!outbox.isLost(command, row) || !before.has(placed(row))) continue
-    const maker = outbox
+    if (!outbox.isLost(command, row) || !recorded.has(placeOf(row))) continue
+    const creator = outbox
       .creatorsOf(rowReference(row))
       .filter((one) => one.n < command.n)
       .at(-1)
-    const id = maker === undefined ? undefined : idToday(outbox, maker, row)
+    const id = creator === undefined ? undefined : idToday(outbox, creator, row)
     if (id === undefined) lost.push(row)
     else renamed.set(row.table, (renamed.get(row.table) ?? new Map<number, number>()).set(row.id, id))
   }
   return { renamed, lost }
 }
-/** A row and where it is named, whichever entry of a list that is. */
-const placed = (row: CommandReference): string => `${(row.field ?? "").replace(/\.\d+/g, "")} ${rowReference(row)}`
-/** The id a row has that this command was to make: in what was recorded in its place, the id drawn at the same place. */
-const idToday = (outbox: Outbox, maker: OutboxCommand, { table, id }: CommandReference): number | undefined => {
-  if (!outbox.isLost(maker, { table, id })) return id
-  const made = maker.ids[table] ?? []
-  for (const next of outbox.successors(maker.id)) {
-    const anew = next.ids[table] ?? []
-    const there = anew.length === made.length ? anew[made.indexOf(id)] : undefined
+/** A row and the field that names it, whichever entry of a list that is in. */
+const placeOf = (row: CommandReference): string => `${(row.field ?? "").replace(/\.\d+/g, "")} ${rowReference(row)}`
+/**
+ * The id now of a row the command was to create: its successor's id at the same place of the list; undefined where it
+ * has none.
+ */
+const idToday = (outbox: Outbox, creator: OutboxCommand, { table, id }: CommandReference): number | undefined => {
+  if (!outbox.isLost(creator, { table, id })) return id
+  const created = creator.ids[table] ?? []
+  for (const next of outbox.successors(creator.id)) {
+    const ids = next.ids[table] ?? []
+    const there = ids.length === created.length ? ids[created.indexOf(id)] : undefined
     const today = there === undefined ? undefined : idToday(outbox, next, { table, id: there })
     if (today !== undefined) return today
   }
   return undefined
 }
 const lostRow = ({ table, id, field }: CommandReference): QueryResult => {
-  const called = catalogue.table(table).entity.replaceAll("_", " ")
-  const message = `It means the ${called} ${id} that was to be made on this device. The server was put back from a backup since, and ${called} ${id} is another one by now.`
+  const label = entityLabel(catalogue.table(table))
+  const message = `It means the ${label} ${id} that was to be made on this device. The server was put back from a backup since, and ${label} ${id} is another one by now.`
   return refusal(
     message,
-    field === undefined ? {} : { errors: { [field]: [`The ${called} meant is not there any more.`] } }
+    field === undefined ? {} : { errors: { [field]: [`The ${label} meant is not there any more.`] } }
   )
 }

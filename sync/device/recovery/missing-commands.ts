@@ -1,7 +1,7 @@
 /**
- * Commands that were acknowledged here and are not in the outbox any more: its write-ahead log was lost, or an older copy of
- * it was put in its place. The replica knows the highest number it ever ran, so that the outbox cannot forget one unseen.
- * Nothing is recorded or synced until somebody has decided: a pull would wipe out what is still known of them here.
+ * Commands that were acknowledged here and are not in the outbox any more: its write-ahead log was lost, or an older
+ * copy of it was put in its place. The replica keeps the highest number it ever ran, so that this is noticed. Nothing
+ * is recorded or synced until a person has decided: a pull would delete what the replica still knows of those commands.
  */
 import { Effect } from "effect"
 import type { Catalogue } from "../../../core/kernel/catalogue.ts"
@@ -17,11 +17,11 @@ export interface MissingCommands {
   readonly to: number
 }
 
-/** The highest number ever run here; an earlier release kept only the last one run. */
+/** The highest number ever run here; earlier releases kept only the last one run (`run_n`). */
 export const highestKnown =
   "select max(cast(value as integer)) as n from replica_meta where key in ('acknowledged_n', 'run_n')"
 
-/** The command is run here, and can be missed from now on. */
+/** Keeps that the command was run here: from now on it is noticed when the outbox loses it. */
 export const saveLastRun = Effect.fnUntraced(function* (n: number) {
   const store = yield* Store
   yield* writeMeta(store, "run_n", String(n))
@@ -31,7 +31,7 @@ export const saveLastRun = Effect.fnUntraced(function* (n: number) {
   )
 })
 
-/** The replica is read first: a command that is recorded meanwhile is in the outbox before it is in the replica. */
+/** Reads the replica before the outbox: a command recorded in between is in the outbox first. */
 export const missingNow = Effect.fnUntraced(function* (outbox: Pick<Outbox, "lastN">) {
   const [row] = yield* (yield* Store).run<{ n: number | null }>(highestKnown)
   return missingBetween(row?.n ?? 0, outbox.lastN())
@@ -39,12 +39,15 @@ export const missingNow = Effect.fnUntraced(function* (outbox: Pick<Outbox, "las
 export const missingBetween = (known: number, last: number): MissingCommands | undefined =>
   known > last ? { from: last + 1, to: known } : undefined
 
-/** Nothing more is acknowledged by a device whose outbox has lost commands. */
+/** Dies with a `DeviceFailure` where the outbox has lost commands. */
 export const refuseWhileMissing = Effect.fnUntraced(function* (outbox: Pick<Outbox, "lastN">) {
   const missing = yield* missingNow(outbox)
   if (missing !== undefined) return yield* Effect.die(missingFailure(missing))
 })
-/** The person goes on without them: what they did here is taken back, and the next command follows the last one there is. */
+/**
+ * Goes on without the lost commands: their changes are reverted, and the next number follows the last one in the
+ * outbox.
+ */
 export const acceptMissing = Effect.fnUntraced(function* (catalogue: Catalogue, outbox: Pick<Outbox, "lastN">) {
   const store = yield* Store
   yield* store.transaction(

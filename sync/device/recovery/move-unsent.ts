@@ -1,6 +1,7 @@
 /**
- * Unsent commands of a device that may send no more (revoked, or one of two copies) go on as those of the device that
- * takes its place: recorded anew through the same rules, with ids of its own. What the server decided already stays out.
+ * Moves the unsent commands of a device that may not send any more (revoked, or one of two copies) to the device that
+ * replaces it: each is recorded again by the same rules, with ids of the new device. Commands the server has decided
+ * are left out.
  */
 import { catalogue } from "../../../core/catalogue.ts"
 import type { Fields } from "../../../core/kernel/field.ts"
@@ -13,9 +14,9 @@ import { remapPath, remapBody } from "./id-remap.ts"
 
 export interface MoveResult {
   readonly moved: number
-  /** The server had decided them already. */
+  /** How many the server had decided already. */
   readonly decided: number
-  /** What no longer holds, with the reason: for a person to look at. */
+  /** Commands that are refused now, with the reason: for a person to look at. */
   readonly left: ReadonlyArray<{ readonly command: OutboxCommand; readonly error: WireError }>
 }
 
@@ -25,14 +26,14 @@ export const moveUnsent = async (
   to: Device,
   to_folder: string
 ): Promise<MoveResult> => {
-  const known = await decidedAmong(commands, from_replica_id, to)
+  const decided = await decidedAmong(commands, from_replica_id, to)
   const renamed = new Map<string, Map<number, number>>()
   const left: Array<MoveResult["left"][number]> = []
   let moved = 0
   const outbox = openOutboxOf(to_folder)
   try {
     for (const command of commands) {
-      if (known.has(command.id)) continue
+      if (decided.has(command.id)) continue
       const endpoint = catalogue.endpoint(command.name)
       if (endpoint === undefined) {
         left.push({ command, error: { status: 422, message: `This release knows no command ${command.name}.` } })
@@ -45,26 +46,26 @@ export const moveUnsent = async (
         body: remapBody(endpoint.fields as Fields, command.payload.body, renamed)
       })
       if (answer.status >= 400 || answer.command === undefined) {
-        const said = isJsonObject(answer.body) ? answer.body : {}
+        const error_body = isJsonObject(answer.body) ? answer.body : {}
         if (answer.status >= 400)
           left.push({
             command,
-            error: { status: answer.status, message: String(said["message"] ?? `Answered ${answer.status}.`) }
+            error: { status: answer.status, message: String(error_body["message"] ?? `Answered ${answer.status}.`) }
           })
         continue
       }
       moved++
       const ids = outbox.find(answer.command.id)?.ids ?? {}
       for (const [table, old] of Object.entries(command.ids)) {
-        const among = renamed.get(table) ?? new Map<number, number>()
-        renamed.set(table, among)
-        for (const [at, id] of old.entries()) if (ids[table]?.[at] !== undefined) among.set(id, ids[table][at])
+        const new_ids = renamed.get(table) ?? new Map<number, number>()
+        renamed.set(table, new_ids)
+        for (const [at, id] of old.entries()) if (ids[table]?.[at] !== undefined) new_ids.set(id, ids[table][at])
       }
     }
   } finally {
     outbox.close()
   }
-  return { moved, decided: known.size, left }
+  return { moved, decided: decided.size, left }
 }
 
 const decidedAmong = async (
@@ -76,7 +77,7 @@ const decidedAmong = async (
   const answer = await to.remote.call("POST", `/api/v1/sync/replicas/${replica_id}/verdicts`, {
     ids: commands.map(({ id }) => id)
   })
-  // The device was never this server's: then it decided nothing of it.
+  // This server never knew the device, so it decided none of its commands.
   if (answer.status === 404) return new Set()
   if (answer.status >= 400)
     throw new Error(

@@ -1,4 +1,4 @@
-/** Blocks of ids a server put back from a backup has forgotten are shown to it again, before anything is sent. */
+/** Reclaims leased blocks of ids that a server restored from a backup has forgotten, before anything is sent. */
 import type { LeaseRange } from "../../protocol/wire.ts"
 import type { Outbox } from "../outbox/outbox.ts"
 import { type Remote, RemoteError } from "../remote.ts"
@@ -11,7 +11,7 @@ export interface ServerMemory {
   readonly last_n: number
 }
 
-/** What the server leaves of the blocks stays here; ids that are others' by now are given no more. */
+/** The part of the blocks that the server confirms stays leased; ids that others have by now are not used any more. */
 export const reclaimForgottenLeases = async (
   replica_id: number,
   { blocks: known, last_n }: ServerMemory,
@@ -21,7 +21,7 @@ export const reclaimForgottenLeases = async (
   const leases = outbox.leases()
   const here = leases.blocks_asked
   const position = `${known}/${here}`
-  // One that has forgotten verdicts this device knows was put back since, perhaps to where it was put back to before.
+  // A server that forgot verdicts this device knows was restored since, perhaps to the same backup as before.
   if (known >= here || (outbox.get("claimed") === position && last_n >= outbox.lastSettled())) return
   for (let at = 0; at < leases.blocks.length; at += claims_per_request) {
     const blocks = leases.blocks.slice(at, at + claims_per_request)

@@ -1,7 +1,7 @@
 /**
- * Filling a replica from rows (see sync/protocol/snapshot.ts). They are laid down beside the tables in use, page by page, each
- * page in one transaction with the place it leads to; complete, they take those tables' place in one step. Whoever works
- * meanwhile works on with what was there.
+ * Filling a replica from rows (see sync/protocol/snapshot.ts). Rows are staged in tables beside those in use, page by
+ * page, each page in one transaction with the cursor it leads to; complete, the staged tables replace the others in one
+ * step. Until then the device goes on with the tables it had.
  */
 import { isWithheldIn } from "../../../core/kernel/redacted-event.ts"
 import { Effect } from "effect"
@@ -21,13 +21,13 @@ import { readMeta, writeMeta } from "./local-tables.ts"
 export interface FillState {
   readonly generation: number
   readonly handle: string
-  /** Where the rows laid down stand. */
+  /** The position in the journal that the staged rows are at. */
   readonly position: number
   readonly offset: string
   readonly after: string
   /** Tables that have all their rows. */
   readonly done: ReadonlyArray<string>
-  /** What happened up to here came as rows; the journal here begins after it. */
+  /** The position the fill began at: events up to it are in the rows, the journal here begins after it. */
   readonly from: number
   readonly rows: number
   readonly rows_total: number
@@ -39,7 +39,7 @@ export const currentFill = (store: StoreShape) =>
   Effect.map(readMeta(store, "filling"), (text) => (text === undefined ? undefined : (JSON.parse(text) as FillState)))
 const keep = (store: StoreShape, filling: FillState) => writeMeta(store, "filling", JSON.stringify(filling))
 
-/** The tables rows are laid down in: those of the catalogue under other names. What only refuses rows is left to the swap. */
+/** The tables rows are staged in: those of the catalogue under other names, without triggers, which the swap adds. */
 const asides = new WeakMap<Catalogue, Map<number, ReadonlyMap<Table, Table>>>()
 const asideOf = (catalogue: Catalogue, generation: number): ReadonlyMap<Table, Table> => {
   let known = asides.get(catalogue)
@@ -70,7 +70,7 @@ export const dropFill = Effect.gen(function* () {
   yield* store.run("delete from replica_meta where key = 'filling'")
 })
 
-/** Makes the tables and keeps where the fill begins, with the verdicts recorded before. */
+/** Creates the staging tables and keeps where the fill begins, with the verdicts recorded before that. */
 export const beginFill = Effect.fnUntraced(function* (catalogue: Catalogue, plan: SnapshotPlan) {
   const store = yield* Store
   yield* store.transaction(
@@ -101,13 +101,14 @@ export interface StagedPage {
   readonly replica_id: number
   /** Commands not yet settled. */
   readonly pending: ReadonlyArray<{ readonly n: number; readonly id: string }>
-  /** The place the page was asked for from. */
+  /** The cursor the page was requested with. */
   readonly requested: Pick<FillState, "handle" | "offset" | "after">
   readonly page: SnapshotPage
 }
 /**
- * Lays one page down: what happened changes the rows that are there, then the page's rows join them. Changes of rows
- * still to come are left out: those come as they are by then. Runs in the caller's transaction.
+ * Stages one page: its events change the rows staged so far, then its rows are added. Inserts of rows that later pages
+ * bring are left out: those pages bring them in their state of then. Runs in the caller's transaction; undefined where
+ * another process began a new fill, or staged this page.
  */
 export const stagePage = Effect.fnUntraced(function* (
   catalogue: Catalogue,
@@ -115,7 +116,6 @@ export const stagePage = Effect.fnUntraced(function* (
 ) {
   const store = yield* Store
   const filling = yield* currentFill(store)
-  // Somebody else began again meanwhile, or laid this page down already.
   if (
     filling === undefined ||
     filling.handle !== requested.handle ||
@@ -139,7 +139,7 @@ export const stagePage = Effect.fnUntraced(function* (
   const done = [...filling.done]
   for (const section of page.sections) {
     const table = catalogue.tables.find((one) => one.name === section.table)
-    // A later release of the server has tables this one knows nothing of.
+    // A server of a later release has tables this one does not know.
     if (table !== undefined) {
       const columns = section.columns.map((name) => (table.columns[name] === undefined ? undefined : name))
       yield* store.apply(section.rows.map((values) => insert(aside.get(table)!, rowOf(columns, values))))
@@ -176,7 +176,7 @@ const rowOf = (
   for (let at = 0; at < columns.length; at++) if (columns[at] !== undefined) row[columns[at]!] = values[at]
   return row
 }
-/** Whether a row of that key would have come with the pages so far. */
+/** Whether the pages so far reach the row of that key. */
 const isThere = ({ done, after }: FillState, table: Table, key: Key): boolean => {
   if (done.includes(table.name)) return true
   const place = splitCursor(after)
@@ -186,10 +186,10 @@ const isThere = ({ done, after }: FillState, table: Table, key: Key): boolean =>
     (typeof key === "number" ? key <= Number(place.key) : compareBytes(key, place.key) <= 0)
   )
 }
-/** As both engines order text. */
+/** The order of text in both engines. */
 const compareBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
 
-/** The rows laid down take the tables' place. Gives what was settled meanwhile. Runs in the caller's transaction. */
+/** Puts the staged tables in place of those in use. Runs in the caller's transaction. */
 export const swapTables = Effect.fnUntraced(function* (catalogue: Catalogue, filling: FillState) {
   const store = yield* Store
   for (const [table, aside] of asideOf(catalogue, filling.generation)) {
@@ -204,7 +204,7 @@ export const swapTables = Effect.fnUntraced(function* (catalogue: Catalogue, fil
   yield* writeMeta(store, "anew", "no")
   yield* writeMeta(store, "run_n", "0")
   yield* writeMeta(store, "erased", JSON.stringify(filling.erased ?? []))
-  // People erased while the rows came.
+  // People who were erased while pages came.
   const scrubbing = yield* store.find(journal, { type: Object.keys(catalogue.scrubs) })
   yield* scrubEarlierEvents(
     store,

@@ -1,4 +1,4 @@
-/** A replica filled from rows has the present and what happened since, not what the rows came of: it says so. */
+/** A replica that was filled from rows lacks the events before them: reads that need those are refused. */
 import { Effect } from "effect"
 import type { Endpoint, Params, Request } from "../../../core/kernel/endpoint.ts"
 import { streamOf } from "../../../core/kernel/event.ts"
@@ -7,10 +7,10 @@ import { Rejection } from "../../../core/kernel/rejection.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { readMeta } from "./local-tables.ts"
 
-/** What a refusal names that the server would not give. */
+/** Key of a refusal's `errors` that names what only the server can answer. */
 export const at_server = "at_server"
 
-/** Refuses what only the whole journal can answer where it is not here; what came after the rows is told as ever. */
+/** Refuses a read that needs the whole journal where the replica has only a part of it. */
 export const requireHistory = Effect.fnUntraced(function* (
   endpoint: Endpoint,
   request: Request,
@@ -31,7 +31,7 @@ export const requireHistory = Effect.fnUntraced(function* (
       "select min(version) as version from journal where stream = ?",
       [stream]
     )
-    // It began after the rows came: all that happened to it is here.
+    // Its stream begins after the fill, so all of its events are here.
     if (first?.version === 1) return
   }
   return yield* new Rejection({

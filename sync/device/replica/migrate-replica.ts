@@ -1,7 +1,7 @@
 /**
- * Tables of another release. Where the whole journal is here they are folded from it again. A replica filled from rows has
- * not got what they came of: it carries over the rows it has, columns of the same name, and is filled anew by the next sync. So
- * is one that was told events in part, as the release of then saw them.
+ * Migration from the tables of another release. With the whole journal here they are projected from it again. A replica
+ * that was filled from rows lacks the events for that: columns of the same name and type are copied, and the next sync
+ * fills it anew. So it does where the journal holds redacted events, which show what the earlier release let through.
  */
 import { Effect } from "effect"
 import type { Catalogue } from "../../../core/kernel/catalogue.ts"
@@ -18,11 +18,14 @@ import { caseFoldedName, isSearchable, type Table } from "../../../core/kernel/t
 import { provisional_base, purgeLater, readMeta, writeMeta } from "./local-tables.ts"
 import { dropFill } from "./fill.ts"
 
-/** Images of rows are of the old form: what is provisional is forgotten, and decided anew afterwards. */
+/**
+ * Provisional changes are dropped, as images of rows have the old columns; pending commands are decided again
+ * afterwards.
+ */
 export const migrateTables = Effect.fnUntraced(function* (catalogue: Catalogue) {
   const store = yield* Store
   const filled_from_rows = Number((yield* readMeta(store, "journal_from")) ?? 0) > 0
-  const told_in_part =
+  const has_redacted_events =
     (yield* isThere(store, "journal")) &&
     (yield* store.run("select 1 from journal where type = ? limit 1", [redacted_event])).length > 0
   yield* store.transaction(
@@ -32,23 +35,23 @@ export const migrateTables = Effect.fnUntraced(function* (catalogue: Catalogue) 
         yield* store.run("delete from journal where position >= ?", [provisional_base])
       yield* store.run("delete from undo")
       yield* writeMeta(store, "run_n", "0")
-      if (filled_from_rows) for (const table of catalogue.tables) yield* putBy(store, table)
+      if (filled_from_rows) for (const table of catalogue.tables) yield* setAside(store, table)
       yield* ensureSchema(catalogue, "replica").pipe(
         Effect.catchTag("NewerSchema", (newer) =>
           Effect.fail(new Rejection({ kind: "unavailable", message: newer.message }))
         )
       )
       yield* eraseAgain(store, catalogue)
-      if (!filled_from_rows && !told_in_part) return
-      if (filled_from_rows) for (const table of catalogue.tables) yield* carryOver(store, table)
-      // What other columns held is only known to the server.
+      if (!filled_from_rows && !has_redacted_events) return
+      if (filled_from_rows) for (const table of catalogue.tables) yield* copyRows(store, table)
+      // Only the server knows the values of other columns.
       yield* writeMeta(store, "offset", "-1")
       yield* store.run("delete from replica_meta where key = 'handle'")
     })
   )
 })
 
-/** This release may take more out with an erased person than the one that applied the erasure did. */
+/** Applies erasures again: this release may erase more of a person than the one that applied them did. */
 const eraseAgain = Effect.fnUntraced(function* (store: StoreShape, { scrubs, tables }: Catalogue) {
   const erasing = (yield* store.find(
     journal,
@@ -64,25 +67,25 @@ const isThere = (store: StoreShape, table: string) =>
     store.run("select 1 from sqlite_master where type = 'table' and name = ?", [table]),
     (rows) => rows.length > 0
   )
-const kept = (table: Table): string => `before_${table.name}`
+const asideName = (table: Table): string => `before_${table.name}`
 
-const putBy = Effect.fnUntraced(function* (store: StoreShape, table: Table) {
+const setAside = Effect.fnUntraced(function* (store: StoreShape, table: Table) {
   if (!(yield* isThere(store, table.name))) return
-  const carried = yield* store.run<{ type: string; name: string }>(
+  const indexes_and_triggers = yield* store.run<{ type: string; name: string }>(
     "select type, name from sqlite_master where tbl_name = ? and type in ('index', 'trigger') and sql is not null",
     [table.name]
   )
-  for (const { type, name } of carried) yield* store.run(`drop ${type} ${quote(name)}`)
-  yield* store.run(`alter table ${quote(table.name)} rename to ${quote(kept(table))}`)
+  for (const { type, name } of indexes_and_triggers) yield* store.run(`drop ${type} ${quote(name)}`)
+  yield* store.run(`alter table ${quote(table.name)} rename to ${quote(asideName(table))}`)
 })
 
-const carryOver = Effect.fnUntraced(function* (store: StoreShape, table: Table) {
-  // Folded from a journal that begins in the middle: not to be trusted.
+const copyRows = Effect.fnUntraced(function* (store: StoreShape, table: Table) {
+  // These rows were projected from a journal that begins in the middle.
   yield* store.run(`delete from ${quote(table.name)}`)
-  if (!(yield* isThere(store, kept(table)))) return
+  if (!(yield* isThere(store, asideName(table)))) return
   const before = new Map(
     (yield* store.run<{ name: string; type: string }>("select name, type from pragma_table_info(?)", [
-      kept(table)
+      asideName(table)
     ])).map(({ name, type }) => [name, type.toLowerCase()])
   )
   const values: Array<unknown> = []
@@ -96,12 +99,12 @@ const carryOver = Effect.fnUntraced(function* (store: StoreShape, table: Table) 
     return "?"
   })
   yield* store.run(
-    `insert or ignore into ${quote(table.name)} (${columns.map(({ name }) => quote(name)).join(", ")}) select ${sources.join(", ")} from ${quote(kept(table))}`,
+    `insert or ignore into ${quote(table.name)} (${columns.map(({ name }) => quote(name)).join(", ")}) select ${sources.join(", ")} from ${quote(asideName(table))}`,
     values
   )
-  yield* store.run(`drop table ${quote(kept(table))}`)
+  yield* store.run(`drop table ${quote(asideName(table))}`)
 })
-/** What stands in a column nobody has filled yet. */
+/** The value of a column that no earlier release had. */
 const emptyOf = (field: Field): unknown => {
   if (field.default !== undefined && field.default !== null) return encodeValue(field, field.default, "sqlite")
   if (field.nullable) return null

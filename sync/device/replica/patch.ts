@@ -1,7 +1,7 @@
 /**
- * Two people who edit different fields of one thing never get into each other's way: a change is kept as the fields its
- * person changed, not as the whole object a form or a script sends back. What says just what stands here already was read,
- * not written, and must not undo what somebody else has written meanwhile.
+ * An update is recorded as the fields its person changed, not as the whole object that a form or a script sends back:
+ * so two people who edit different fields of one row never overwrite each other's values. A field sent with the value
+ * it has here was not changed.
  */
 import { Effect } from "effect"
 import type { Catalogue } from "../../../core/kernel/catalogue.ts"
@@ -16,7 +16,7 @@ import { CommandRuntime } from "../../../core/kernel/command-runtime.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import type { AnyRow, Table } from "../../../core/kernel/table.ts"
 
-/** The call with only the fields that differ from what stands here; the very call where there is nothing to leave out. */
+/** The call with only the fields that differ from the replica's row; the same object where none is to be left out. */
 export const toPatch = Effect.fnUntraced(function* (catalogue: Catalogue, call: EndpointCall, now: string) {
   const { endpoint, request } = call
   const body = request.body
@@ -53,12 +53,12 @@ const changedFields = Effect.fnUntraced(function* (
     Object.keys(body).filter(
       (field) =>
         fields[field] !== undefined &&
-        !saysWhatStands(param.table, row, field, body[field] === null ? null : values[field])
+        !isUnchanged(param.table, row, field, body[field] === null ? null : values[field])
     )
   )
   for (const group of endpoint.together)
     if (group.some((field) => changed.has(field))) for (const field of group) changed.add(field)
-  // An amount means nothing without its currency.
+  // An amount is sent with its currency: without it, it would be read in another one.
   for (const field of changed) {
     const currency = currencyOf(fields[field])
     if (currency !== undefined) changed.add(currency)
@@ -71,7 +71,7 @@ const changedFields = Effect.fnUntraced(function* (
     (field) => field === "custom_fields" || param.table.columns[field] === undefined
   )
   if (resource === undefined || elsewhere.length === 0) return kept
-  // What is kept elsewhere than under its own name is compared with what an answer shows.
+  // Fields that are no column of the same name are compared with what an answer shows.
   const [view = {}] = yield* render(resource, [row as never], [], viewContext({ viewer, settings, now }))
   for (const field of elsewhere) {
     const own =
@@ -85,17 +85,17 @@ const changedFields = Effect.fnUntraced(function* (
   }
   return kept
 })
-/** Custom fields are fields of their own. */
+/** The custom fields that differ; undefined where none does. */
 const ownValues = (shown: Json | undefined, sent: Json): Json | undefined => {
   if (!isJsonObject(sent)) return sent
-  const own = Object.entries(sent).filter(
+  const changed = Object.entries(sent).filter(
     ([key, value]) => !sameJson((isJsonObject(shown) ? shown[key] : undefined) ?? null, value)
   )
-  return own.length === 0 ? undefined : Object.fromEntries(own)
+  return changed.length === 0 ? undefined : Object.fromEntries(changed)
 }
 
-/** Was this value read off the row as it stands? Only of what is kept under its own name can that be said. */
-const saysWhatStands = (table: Table, row: AnyRow, field: string, value: Json | undefined): boolean =>
+/** Whether the value is that of the column of the same name. */
+const isUnchanged = (table: Table, row: AnyRow, field: string, value: Json | undefined): boolean =>
   field !== "custom_fields" &&
   value !== undefined &&
   table.columns[field] !== undefined &&
@@ -103,7 +103,7 @@ const saysWhatStands = (table: Table, row: AnyRow, field: string, value: Json | 
 const currencyOf = (field: Field | undefined): string | undefined =>
   field?.type.kind === "money" ? field.type.currency : undefined
 
-/** Of a group of settings, the keys that differ. */
+/** The keys of a group of settings that differ; undefined where the body holds no settings. */
 const changedSettings = (settings: Settings, group: string, body: JsonObject): JsonObject | undefined => {
   const sent = body["settings"]
   if (!isJsonObject(sent)) return undefined

@@ -1,4 +1,4 @@
-/** Provisional changes: recorded with the images of the rows they touch, taken back to the letter. */
+/** Provisional changes: recorded with images of the rows they change, so that they can be reverted exactly. */
 import { Effect } from "effect"
 import type { Catalogue } from "../../../core/kernel/catalogue.ts"
 import type { RowChange } from "../../../core/kernel/row-change.ts"
@@ -7,7 +7,7 @@ import { journal, type EventMetadata, versionsOf } from "../../../core/kernel/jo
 import { Store } from "../../../core/kernel/store/store.ts"
 import { provisional_base } from "./local-tables.ts"
 
-/** Folds events into the tables, keeping what was there. */
+/** Projects events into the tables, and keeps images of the rows as they were. */
 export const projectProvisionally = Effect.fnUntraced(function* (
   catalogue: Catalogue,
   events: ReadonlyArray<NewEvent>,
@@ -27,7 +27,7 @@ export const projectProvisionally = Effect.fnUntraced(function* (
     yield* store.apply([change])
   }
 })
-/** Appends folded events behind the confirmed journal. */
+/** Appends projected events to the journal, behind the confirmed ones. */
 export const recordProvisionally = Effect.fnUntraced(function* (
   events: ReadonlyArray<NewEvent>,
   recording: EventMetadata
@@ -61,7 +61,7 @@ export const hasProvisional = Effect.gen(function* () {
   )
 })
 
-/** Puts every touched row back as it was and forgets the provisional events. */
+/** Restores every changed row from its image and deletes the provisional events. */
 export const revertProvisional = Effect.fnUntraced(function* (catalogue: Catalogue) {
   const store = yield* Store
   const images = yield* store.run<{ table_name: string; row_key: string; before: string | null }>(

@@ -1,4 +1,4 @@
-/** Which rows a command speaks of: those in its path and those its body refers to. */
+/** Which rows a command names: those in its path, and those its body refers to as its fields declare. */
 import { Effect } from "effect"
 import type { Catalogue } from "../../../core/kernel/catalogue.ts"
 import type { Endpoint, Params } from "../../../core/kernel/endpoint.ts"
@@ -14,7 +14,8 @@ import type { WireCommand } from "../../protocol/wire.ts"
 export interface CommandReference {
   readonly table: string
   readonly id: number
-  /** In the body, dotted; undefined for rows of the path. */ readonly field?: string
+  /** Where in the body it is named, dotted: `lines.0.item_id`; undefined for rows of the path. */
+  readonly field?: string
 }
 export const rowReference = ({ table, id }: Pick<CommandReference, "table" | "id">): string => `${table}/${id}`
 
@@ -30,7 +31,7 @@ export const referencesOfCommand = (
   )
   return [...ofPath, ...referred(endpoint.fields as Fields, body, "")]
 }
-/** The same of a command as it is kept, by name; none of one this release does not know. */
+/** The references of a command as the outbox keeps it; none of a command this release does not know. */
 export const referencesOfBody =
   (catalogue: Catalogue) =>
   ({ name, payload }: Pick<WireCommand, "name" | "payload">): ReadonlyArray<string> => {
@@ -38,12 +39,18 @@ export const referencesOfBody =
     return endpoint === undefined ? [] : referencesOfCommand(endpoint, payload).map(rowReference)
   }
 
+/**
+ * The table of the row whose id a field's values are; undefined where they are no ids. `beside`: the object it stands
+ * in.
+ */
+export const tableNamed = ({ type }: Field, beside: JsonObject): string | undefined =>
+  type.kind === "ref" ? type.table : type.kind === "integer" ? tableNamedBy(type, beside) : undefined
+
 const referred = (fields: Fields, body: Json | undefined, path: string): ReadonlyArray<CommandReference> =>
   isJsonObject(body)
-    ? Object.entries(fields).flatMap(([name, field]) => inField(name, field, body[name], `${path}${name}`, body))
+    ? Object.entries(fields).flatMap(([name, field]) => inField(field, body[name], `${path}${name}`, body))
     : []
 const inField = (
-  name: string,
   field: Field,
   value: Json | undefined,
   path: string,
@@ -53,21 +60,24 @@ const inField = (
   if (value === undefined || value === null) return []
   if (type.kind === "list")
     return Array.isArray(value)
-      ? value.flatMap((item: Json, at) => inField(name, type.of, item, `${path}.${at}`, beside))
+      ? value.flatMap((item: Json, at) => inField(type.of, item, `${path}.${at}`, beside))
       : []
   if (type.kind === "object") return referred(type.fields, value, `${path}.`)
-  const table = type.kind === "ref" ? type.table : type.kind === "integer" ? tableNamedBy(type, beside) : undefined
+  const table = tableNamed(field, beside)
   const id = wholeNumber(value)
-  return table === undefined || id === undefined || !/_ids?$/.test(name) ? [] : [{ table, id, field: path }]
+  return table === undefined || id === undefined ? [] : [{ table, id, field: path }]
 }
 
-/** When the rows that are named were made and, where the journal here goes back so far, by which command (see the wire); rows that belong to another one's stream are told by that one. */
+/**
+ * When each of the rows was created and, where the journal here goes back so far, by which command (`rows_seen` of the
+ * wire). Rows stored in a parent's stream are skipped: the parent stands for them.
+ */
 export const rowPreconditions = Effect.fnUntraced(function* (
   catalogue: Catalogue,
   named: ReadonlyArray<CommandReference>
 ) {
   const store = yield* Store
-  const seen: { [row: string]: string } = {}
+  const preconditions: { [row: string]: string } = {}
   for (const name of new Set(named.map((row) => row.table))) {
     const table = catalogue.table(name)
     if (!hasOwnIds(table) || table.stream !== undefined) continue
@@ -75,23 +85,21 @@ export const rowPreconditions = Effect.fnUntraced(function* (
       ...new Set(named.filter((one) => one.table === name).map((one) => one.id))
     ])
     const streams = rows.map((row) => streamOf(table.entity, Number((row as { readonly id?: unknown }).id)))
-    const makers = new Map(
+    const creations = new Map(
       (yield* store.find(journal, { stream: streams, version: 1 })).map((event) => [event.stream, event])
     )
     for (const [at, row] of rows.entries()) {
       const { id, created_at } = row as { readonly id?: unknown; readonly created_at?: unknown }
       if (typeof created_at !== "string") continue
-      const first = makers.get(streams[at]!)
-      seen[rowReference({ table: name, id: Number(id) })] = [
-        created_at,
-        ...(first === undefined ? [] : [first.command_id])
-      ].join(" ")
+      const creation = creations.get(streams[at] ?? "")
+      preconditions[rowReference({ table: name, id: Number(id) })] =
+        creation === undefined ? created_at : `${created_at} ${creation.command_id}`
     }
   }
-  return seen
+  return preconditions
 })
 
-/** The rows of a command's path as they stand here, by `table/id`. */
+/** The rows of a command's path as they are in the replica, by `table/id`. */
 export const rowsOfPath = Effect.fnUntraced(function* (endpoint: Endpoint, params: WireCommand["payload"]["params"]) {
   const store = yield* Store
   const rows: { [row: string]: JsonObject } = {}

@@ -1,4 +1,4 @@
-/** Where a replica stands in the server's journal. */
+/** A replica's position in the server's journal. */
 import { Effect } from "effect"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { readMeta } from "./local-tables.ts"
@@ -8,9 +8,9 @@ export interface ReplicaPosition {
   readonly offset: string
   readonly handle: string | undefined
   readonly synced_at: string | null
-  /** The journal here begins after this event: what came before came as rows. 0 where all of it is here. */
+  /** The journal here begins after this position: the replica was filled from rows there. 0 where all of it is here. */
   readonly journal_from: number
-  /** Whether the server has begun a new history that is not complete here yet. */
+  /** Whether a new history of the server's is being staged here. */
   readonly anew: boolean
 }
 export const readReplicaPosition = Effect.gen(function* () {

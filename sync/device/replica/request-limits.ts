@@ -1,4 +1,4 @@
-/** What the server would not take as a request's body is not recorded either: it could never be sent. */
+/** Bodies the server would refuse for their size are not recorded either: they could never be sent. */
 import { body_depth_max, isLongerThan, json_body_bytes_max } from "../../../core/kernel/body-limits.ts"
 import type { Request } from "../../../core/kernel/endpoint.ts"
 import { findUnstorableText } from "../../../core/kernel/input.ts"

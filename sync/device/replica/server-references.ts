@@ -1,4 +1,4 @@
-/** Answers that show rows which are not given to this device: the server knows which of them its person may be shown. */
+/** Refuses reads that include rows shown by reference alone (`shown_by_reference`): devices are not sent those rows. */
 import { Effect } from "effect"
 import type { Catalogue } from "../../../core/kernel/catalogue.ts"
 import { type Endpoint, type Request, resourceOf } from "../../../core/kernel/endpoint.ts"
@@ -16,10 +16,10 @@ export const requireReferencedRows = Effect.fnUntraced(function* (
   { query }: Pick<Request, "query">,
   viewer: Viewer
 ): Effect.fn.Return<void, Rejection> {
-  // Whoever may not ask at all is told so first.
+  // A missing permission is reported first, where the read itself is carried out.
   if ((yield* Effect.result(checkPermission(endpoint, viewer)))._tag === "Failure") return
   const includes = catalogue.resources.find(({ plural }) => plural === resourceOf(endpoint))?.includes ?? {}
-  const lacking = includesOf(query).find((name) => {
+  const missing = includesOf(query).find((name) => {
     const include = includes[name]
     const table = include?.kind === "one" ? include.resource().table : undefined
     return (
@@ -27,10 +27,10 @@ export const requireReferencedRows = Effect.fnUntraced(function* (
       visibleColumnsOf(table, restrictToToken(catalogue, viewer)) !== "whole"
     )
   })
-  if (lacking === undefined) return
+  if (missing === undefined) return
   return yield* new Rejection({
     kind: "unavailable",
-    message: `The ${lacking.replaceAll("_", " ")} is not kept on this device: leave the include ${lacking} out, or ask the server (--remote).`,
-    errors: { [at_server]: [lacking] }
+    message: `The ${missing.replaceAll("_", " ")} is not kept on this device: leave the include ${missing} out, or ask the server (--remote).`,
+    errors: { [at_server]: [missing] }
   })
 })

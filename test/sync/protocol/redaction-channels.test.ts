@@ -16,6 +16,8 @@ import { shapeAnswer } from "../../../sync/server/shape.ts"
 import { JournalTail } from "../../../sync/server/tail.ts"
 import { replica_verdicts } from "../../../sync/server/tables.ts"
 import { redactionOfOutbox } from "../../../sync/device/outbox/redact-outbox.ts"
+import { readOutcome } from "../../../sync/device/outcomes/outcome.ts"
+import { changeInWords, overwrittenInWords } from "../../../sync/device/outcomes/wording.ts"
 import { enrolDevice } from "../../../sync/device/device.ts"
 import { examineDevice } from "../../../sync/device/recovery/doctor.ts"
 import { RemoteError } from "../../../sync/device/remote.ts"
@@ -269,11 +271,17 @@ describe("devices of people with few rights", () => {
   )
 })
 
-describe("what a device keeps of commands, cut to what its person sees", () => {
+const asRelease01 = (outcome: JsonObject): JsonObject => outcome
+const asNow = (outcome: JsonObject): JsonObject => JSON.parse(JSON.stringify(readOutcome(catalogue, outcome)))
+
+describe.each([
+  ["in the sentences of release 0.1", asRelease01],
+  ["by table and key", asNow]
+])("what a device keeps of commands %s, cut to what its person sees", (_, written) => {
   const kept = (held: ReadonlyArray<string>, one: JsonObject, viewer: Partial<Viewer> = {}) =>
-    redactionOfOutbox(catalogue, redactionFor(catalogue, { ...viewerWith(held, ["*"]), ...viewer }, 7)).account({
-      changes: [one]
-    })["changes"]
+    redactionOfOutbox(catalogue, redactionFor(catalogue, { ...viewerWith(held, ["*"]), ...viewer }, 7))
+      .account(written({ changes: [one] }))
+      .changes?.map((change) => changeInWords(catalogue, change))
   const change = { who: "Kim", when: "2026-06-18T12:00:00.000Z", event: "member.updated" }
   it("names nobody whose name is not for them", () => {
     const told = { ...change, what: "member 7 Quillon Industries", field: null, from: null, to: null }
@@ -308,8 +316,11 @@ describe("what a device keeps of commands, cut to what its person sees", () => {
       redactionOfOutbox(catalogue, redactionFor(catalogue, viewerWith(["members.view"], ["*"]), 7), {
         scrubs: [{ ...scrub, streams: [...scrub.streams, ...also], kept: { custom_fields: ["4", "diet"] } }],
         user_names: new Set([change.who, "Kim"])
-      }).account({ merged: [one] })["merged"]
-    const told = { ...change, what: "member 7 Quillon", field: "rating", was: 1, theirs: 2, mine: 3 }
+      })
+        .account(written({ merged: [one] }))
+        .merged?.map((merged) => overwrittenInWords(catalogue, merged))
+    const { who: kim, when } = change
+    const told = { who: kim, when, what: "member 7 Quillon", field: "rating", was: 1, theirs: 2, mine: 3 }
     expect(account(told)).toEqual([{ ...told, what: "member 7" }])
     expect(account({ ...told, field: "description", theirs: "Pays late" })).toBeUndefined()
     expect(account({ ...told, what: "member 8 Kim", field: "description" })).toEqual([
@@ -332,6 +343,34 @@ describe("what a device keeps of commands, cut to what its person sees", () => {
       { ...told, what: "setting company.timezone" }
     ])
     expect(kept(["stock.view"], { ...told, what: "secret 7" })).toBeUndefined()
+  })
+})
+
+describe("outcomes of commands", () => {
+  it("name an erased user by the placeholder, whoever else has their name", () => {
+    const change = {
+      actor: { id: 9, name: "Kim" },
+      when: "2026-06-18T12:00:00.000Z",
+      row: { table: "products", key: 7, name: "2 by opportunity 8 from A to B" },
+      event: "product.updated",
+      field: "name",
+      from: "Lamp",
+      to: "Lamp 2"
+    }
+    const erasures = {
+      scrubs: [{ streams: ["member:7", "user:9"], placeholders: { name: "Anonymised Member" } }],
+      user_names: new Set(["Kim"])
+    }
+    const left = (actor: JsonObject) =>
+      redactionOfOutbox(catalogue, redactionFor(catalogue, viewerWith(["products.view"], ["*"]), 7), erasures).account({
+        changes: [{ ...change, actor }]
+      }).changes
+    expect(left(change.actor)).toEqual([{ ...change, actor: { id: 9, name: "Anonymised Member" } }])
+    expect(left({ id: 10, name: "Kim" })).toEqual([{ ...change, actor: { id: 10, name: "Kim" } }])
+  })
+  it("that cannot be read are left out", () => {
+    expect(readOutcome(catalogue, { changes: [{ row: "product 7" }] })).toEqual({})
+    expect(readOutcome(catalogue, { changes: [{ what: "secret 7", who: null }] })).toEqual({ changes: [] })
   })
 })
 

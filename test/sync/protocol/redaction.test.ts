@@ -223,15 +223,25 @@ describe.each(engines)("devices of people with few rights, on %s", (engine) => {
 describe("accounts of commands", () => {
   it("tell only of what their person may still see", () => {
     const { account } = redactionOfOutbox(catalogue, redactionFor(catalogue, viewerWith(["products.view"], ["*"]), 7))
-    const lamp = { what: "product 7 Lamp 2", field: "name", from: "Lamp", to: "Lamp 2" }
+    const about = { actor: { id: 2, name: "Kim" }, when: "2026-06-18T12:00:00.000Z", event: "product.updated" }
+    const lamp = {
+      ...about,
+      row: { table: "products", key: 7, name: "Lamp 2" },
+      field: "name",
+      from: "Lamp",
+      to: "Lamp 2"
+    }
+    const activity = { table: "activities", key: 7, name: "Buy it quietly" }
     expect(
       account({
         changes: [
           lamp,
           { ...lamp, field: "purchase_price", from: "1.00", to: "2.00" },
-          { ...lamp, what: "activity participant 3", field: null }
+          { ...lamp, row: { table: "activity_participants", key: 3, name: null }, field: null, from: null, to: null }
         ],
-        merged: [{ ...lamp, what: "activity 7 Buy it quietly", field: "subject" }]
+        merged: [
+          { row: activity, field: "subject", was: "A", theirs: "B", mine: "C", actor: about.actor, when: about.when }
+        ]
       })
     ).toEqual({ changes: [lamp] })
   })

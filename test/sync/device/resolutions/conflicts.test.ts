@@ -140,7 +140,7 @@ describe.each(engines)("a device whose commands meet other people's on %s", (eng
       command: "flightcase sync resolve 1 --substitute",
       says: expect.stringContaining("A-3")
     })
-    expect(await device.freeUnits(conflict!.id)).toMatchObject([{ id: units[2], name: "A-3" }])
+    expect(await device.alternatives(conflict!.id)).toMatchObject([{ id: units[2], name: "A-3" }])
 
     expect(await device.resolve(conflict!.id, { substitute: units[1]! })).toMatchObject({ status: 422 })
     expect(await device.resolve(conflict!.id, { substitute: true })).toMatchObject({ status: 200, released: [4] })
