@@ -11,7 +11,10 @@ import type { ProductRow } from "../products/schema.ts"
 import type { RateFacts } from "../rates/facts.ts"
 import type { StockLevelRow } from "../stock/schema.ts"
 import type { StoreRow } from "../stores/stores.ts"
-import type { AssignmentRow, CostRow, ItemRow, VersionRow } from "./child-tables.ts"
+import type { AssignmentRow } from "./units/schema.ts"
+import type { CostRow } from "./money/schema.ts"
+import type { ItemRow } from "./lines/schema.ts"
+import type { VersionRow } from "./versions/schema.ts"
 import type { OpportunityRow } from "./schema.ts"
 
 export interface Opportunity {

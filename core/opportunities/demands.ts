@@ -29,7 +29,8 @@ import {
   stockedProductOf,
   unitsByLine
 } from "./aggregate.ts"
-import { checked_in, type ItemRow } from "./child-tables.ts"
+import { checked_in } from "./units/schema.ts"
+import type { ItemRow } from "./lines/schema.ts"
 import type { OpportunityRow } from "./schema.ts"
 import { order } from "./status/statuses.ts"
 

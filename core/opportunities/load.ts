@@ -17,7 +17,10 @@ import { stock_levels } from "../stock/schema.ts"
 import { stores } from "../stores/stores.ts"
 import { linesTakingStock, demandSettings } from "./demands.ts"
 import type { Customer, Opportunity, UnitHold, DecisionState } from "./aggregate.ts"
-import { asset_assignments, opportunity_costs, opportunity_items, opportunity_versions } from "./child-tables.ts"
+import { asset_assignments } from "./units/schema.ts"
+import { opportunity_costs } from "./money/schema.ts"
+import { opportunity_items } from "./lines/schema.ts"
+import { opportunity_versions } from "./versions/schema.ts"
 import { opportunities, type OpportunityRow } from "./schema.ts"
 
 export interface LoadOptions {

@@ -1,29 +1,58 @@
 /**
- * Reading around an opportunity: units, what is free for its lines, what happened, what may be done
- * (rules/opportunities 2, 9.1, 10, 15).
+ * Reading opportunities: the list and one of them, its units, what is free for its lines, its activity, and what may be done
+ * with it (rules/opportunities 2, 4, 9.1, 10, 15).
  */
 import { Effect } from "effect"
 import { availabilityOfLines } from "../availability/lines-query.ts"
 import { loadStockedProducts } from "../availability/load-products.ts"
-import { type DecideContext, type Endpoint, type Failure, get } from "../kernel/endpoint.ts"
+import { type DecideContext, type Endpoint, type Failure, get, type Input } from "../kernel/endpoint.ts"
 import type { StoredEvent } from "../kernel/event.ts"
 import { journal } from "../kernel/journal.ts"
 import { pageOf } from "../kernel/query.ts"
-import { listOf, ok, unpagedMeta, viewContext } from "../kernel/resource.ts"
+import { listOf, ok, unpagedMeta, viewContext, withMore } from "../kernel/resource.ts"
 import { bindings, columnList } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
 import { users } from "../users/schema.ts"
 import { availableActions } from "./status/actions.ts"
 import { activityEntry, activity_event_types } from "./activity.ts"
 import { linesTakingStock, demandSettings } from "./demands.ts"
-import { opportunityStream } from "./header/events.ts"
+import { opportunityStream } from "./event-families.ts"
 import { loadDecisionState } from "./load.ts"
-import { opportunity_items } from "./child-tables.ts"
+import { opportunity_items } from "./lines/schema.ts"
 import { one, path, read } from "./paths.ts"
-import { assignmentResource } from "./resources.ts"
+import { assignmentResource, opportunityResource } from "./resources.ts"
+import { opportunityAnswer, opportunityShown } from "./responses.ts"
+import { explanationOf } from "./money/explain.ts"
+import { stepShown } from "../pricing/explain-step.ts"
+import { isExplained } from "../rates/explained.ts"
 import { boolean, integer, text, timestamp } from "../kernel/field.ts"
 import * as Shown from "../kernel/answer-schema.ts"
 import { auditShown } from "../activity-log/answers.ts"
+
+const list = get(path, {
+  answer: Shown.page(() => opportunityResource),
+  name: "opportunities.list",
+  summary: "List opportunities",
+  ...read,
+  run: (input: Input) => Effect.map(listOf(opportunityResource, input.query, viewContext(input)), ok)
+})
+const show = get(`${path}/{id}`, {
+  answer: {
+    ...opportunityShown,
+    explanation: Shown.optional(Shown.objects(stepShown, { describe: "With explain=1" }))
+  },
+  name: "opportunities.show",
+  summary: "Show one opportunity",
+  ...read,
+  params: one,
+  fields: { explain: text({ nullable: true, describe: "1: say in words how each figure came about, too" }) },
+  run: (input) =>
+    isExplained(input.query)
+      ? Effect.flatMap(explanationOf(input.rows.id, input), (explanation) =>
+          Effect.map(opportunityAnswer(input.rows.id.id, input), (answer) => withMore(answer, { explanation }))
+        )
+      : opportunityAnswer(input.rows.id.id, input)
+})
 
 const assets = get(`${path}/{id}/assets`, {
   answer: Shown.page(() => assignmentResource),
@@ -152,4 +181,4 @@ const actions = get(`${path}/{id}/available_actions`, {
     })
 })
 
-export const readEndpoints: ReadonlyArray<Endpoint> = [assets, availability, activity, actions]
+export const readEndpoints: ReadonlyArray<Endpoint> = [list, show, assets, availability, activity, actions]

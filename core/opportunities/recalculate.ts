@@ -25,8 +25,10 @@ import {
   shortagesOf
 } from "./demands.ts"
 import type { Opportunity, DecisionState } from "./aggregate.ts"
-import { opportunityPriced, opportunityStream } from "./header/events.ts"
-import { type CostRow, type ItemRow, opportunity_costs } from "./child-tables.ts"
+import { opportunityPriced } from "./money/events.ts"
+import { opportunityStream } from "./event-families.ts"
+import { type CostRow, opportunity_costs } from "./money/schema.ts"
+import type { ItemRow } from "./lines/schema.ts"
 import { priceOne, priceTogether, taxRateOf } from "./money/pricing.ts"
 import type { OpportunityRow } from "./schema.ts"
 

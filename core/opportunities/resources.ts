@@ -7,20 +7,12 @@ import { stock_levels } from "../stock/schema.ts"
 import type { AnyRow } from "../kernel/table.ts"
 import { stores } from "../stores/stores.ts"
 import { formatDecimal } from "../values/decimal.ts"
-import {
-  asset_assignments,
-  assignment_statuses,
-  charge_period_labels,
-  condition_labels,
-  cost_type_labels,
-  opportunity_costs,
-  opportunity_items,
-  opportunity_participants,
-  opportunity_versions,
-  transaction_type_labels,
-  version_statuses,
-  version_types
-} from "./child-tables.ts"
+import { asset_assignments, assignment_statuses, condition_labels } from "./units/schema.ts"
+import { charge_period_labels, opportunity_items } from "./lines/schema.ts"
+import { cost_type_labels, opportunity_costs } from "./money/schema.ts"
+import { opportunity_participants } from "./participants/schema.ts"
+import { opportunity_versions, version_statuses, version_types } from "./versions/schema.ts"
+import { transaction_type_labels } from "./child-columns.ts"
 import { opportunities, phases } from "./schema.ts"
 import { statusLabelOf, states, statusNames } from "./status/statuses.ts"
 import { depthOf, parentPath } from "./lines/tree.ts"

@@ -4,21 +4,11 @@ import type { Json, JsonObject } from "../kernel/json.ts"
 import type { FieldErrors } from "../kernel/rejection.ts"
 import { parseMoment } from "../values/moment.ts"
 import type { RateBreakdown } from "./breakdown.ts"
-import { calculateRate, noRateMethod, type RateMethod } from "./engine.ts"
-import { explainRate, type Step } from "./explain.ts"
-import { type ProductRateWindow, resolveProductRate } from "./resolution.ts"
+import { calculateRate, noRateMethod } from "./engine.ts"
+import { explainRate } from "./explain.ts"
+import type { Step } from "./explain-step.ts"
+import { type PricedRate, resolveProductRate } from "./resolution.ts"
 import { isRateTransactionType, type RateTransactionType, rateTransactionTypes } from "./strategies.ts"
-
-/** A product rate together with the method of its definition. */
-export interface PricedRate extends ProductRateWindow {
-  readonly rate_definition_id: number
-  /** Minor units of `currency`. */
-  readonly price: number
-  readonly currency: string
-  readonly method: RateMethod
-  /** The name people know the method by; only explanations ask for it. */
-  readonly definition_name?: string
-}
 
 export interface CalculateFacts {
   /** All rates of the product. */

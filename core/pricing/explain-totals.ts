@@ -2,7 +2,7 @@
 import { exact } from "../values/decimal.ts"
 import { formatMoney } from "../values/money.ts"
 import { type Discounts, discountCandidates } from "./discounts.ts"
-import { roundingWords, type Step } from "./explain.ts"
+import { roundingWords, type Step } from "./explain-step.ts"
 import { type PricedOpportunity, discountRequestOf, type StagesRequest, surchargeRequestOf } from "./stages.ts"
 import { calculateSurcharges, type CalculatedSurcharge } from "./surcharges.ts"
 import { netCost, type TaxGroup, type TotalCost } from "./totals.ts"

@@ -1,7 +1,7 @@
 /** Which product rate prices a line, and what it costs in the opportunity's currency (rules/rates 9.1). */
 import { scaleOf } from "../values/currency.ts"
 import { exact, roundHalfAway } from "../values/decimal.ts"
-import type { PricedRate } from "./calculate.ts"
+import type { PricedRate } from "./resolution.ts"
 import type { RateMethod } from "./engine.ts"
 import { type RateLookup, resolveProductRate } from "./resolution.ts"
 import { integerOr } from "./units.ts"

@@ -1,5 +1,6 @@
 /** Which of a product's rates wins, and which ones overlap (rules/rates 5). */
 import { parseMoment, plainDateOf } from "../values/moment.ts"
+import type { RateMethod } from "./engine.ts"
 import type { RateTransactionType } from "./strategies.ts"
 
 /** The part of a product rate that decides. Dates are plain days, both ends inclusive; null is open. */
@@ -11,6 +12,17 @@ export interface ProductRateWindow {
   readonly priority: number
   readonly valid_from: string | null
   readonly valid_to: string | null
+}
+
+/** A product rate together with the method of its definition. */
+export interface PricedRate extends ProductRateWindow {
+  readonly rate_definition_id: number
+  /** Minor units of `currency`. */
+  readonly price: number
+  readonly currency: string
+  readonly method: RateMethod
+  /** The name of the rate definition; only explanations use it. */
+  readonly definition_name?: string
 }
 
 export interface RateLookup {

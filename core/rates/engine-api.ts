@@ -14,7 +14,7 @@ import { products } from "../products/schema.ts"
 import { isExplained } from "./explained.ts"
 import { rateFacts } from "./facts.ts"
 import * as Shown from "../kernel/answer-schema.ts"
-import { stepShown } from "../pricing/explain.ts"
+import { stepShown } from "../pricing/explain-step.ts"
 
 const named = (
   all: ReadonlyArray<{ readonly identifier: string; readonly label: string }>

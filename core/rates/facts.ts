@@ -4,7 +4,7 @@ import type { Failure } from "../kernel/endpoint.ts"
 import { columnList, bindings, quote } from "../kernel/store/statement.ts"
 import { chunked } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
-import type { PricedRate } from "../pricing/calculate.ts"
+import type { PricedRate } from "../pricing/resolution.ts"
 import { parseMoment, plainDateOf } from "../values/moment.ts"
 import { product_rates, rate_definitions } from "./schema.ts"
 

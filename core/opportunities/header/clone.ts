@@ -5,8 +5,10 @@ import { initialRow } from "../../kernel/crud-resource.ts"
 import { invalidField } from "../../kernel/rejection.ts"
 import { type Opportunity, type DecisionState, liveLines } from "../aggregate.ts"
 import { opportunityCloned, opportunityCreated } from "./events.ts"
-import { partAdded } from "../part-events.ts"
-import { type CostRow, type ItemRow, opportunity_costs, opportunity_items } from "../child-tables.ts"
+import { lineAdded } from "../lines/events.ts"
+import { costAdded } from "../money/events.ts"
+import { type CostRow, opportunity_costs } from "../money/schema.ts"
+import { type ItemRow, opportunity_items } from "../lines/schema.ts"
 import { opportunities, type OpportunityRow, phases } from "../schema.ts"
 import { recalculate } from "../recalculate.ts"
 import { depthOf, restructured } from "../lines/tree.ts"
@@ -76,13 +78,20 @@ export const cloneOpportunity = (facts: CloneFacts, subject: string | null, cont
       .map((cost): CostRow => ({ ...cost, id: context.id(opportunity_costs), opportunity_id: header.id }))
     const empty: Opportunity = { header, lines: [], costs: [], units: [] }
     const ids = lines.map(({ id }) => id)
-    const known = { ...facts.known, deal: empty, versions: [], claims: [], touches: undefined, holdings: [] }
-    const recalculated = yield* recalculate(known, { ...empty, lines, costs }, { priced: ids, demanded: ids }, context)
+    const state: DecisionState = {
+      ...facts.known,
+      opportunity: empty,
+      versions: [],
+      demands: [],
+      touched_line_ids: undefined,
+      unit_holds: []
+    }
+    const recalculated = yield* recalculate(state, { ...empty, lines, costs }, { priced: ids, demanded: ids }, context)
     return {
       events: [
         opportunityCreated.make(header),
-        ...recalculated.opportunity.lines.map((line) => partAdded(header.id, "item", line)),
-        ...costs.map((cost) => partAdded(header.id, "cost", cost)),
+        ...recalculated.opportunity.lines.map(lineAdded),
+        ...costs.map(costAdded),
         ...recalculated.events,
         opportunityCloned.make({ id: header.id, source_opportunity_id: source.header.id })
       ],

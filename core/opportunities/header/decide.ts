@@ -8,7 +8,7 @@ import { type FieldErrors, invalid, invalidField, type Rejection } from "../../k
 import { baseCurrency, type Settings, settingNumber, settingText } from "../../kernel/settings.ts"
 import { formatDecimal } from "../../values/decimal.ts"
 import { type DecisionState, withHeader } from "../aggregate.ts"
-import { opportunityCreated, headerChanged } from "./events.ts"
+import { opportunityCreated, headerUpdated } from "./events.ts"
 import { opportunities, type OpportunityRow } from "../schema.ts"
 import { recalculate } from "../recalculate.ts"
 import { requireTransition } from "../status/statuses.ts"
@@ -139,8 +139,7 @@ export const updateOpportunity = (
       )
     )
     // That somebody asked is told, with empty values (rules/opportunities 4); there is nothing to reckon anew.
-    if (Object.keys(set).length === 0)
-      return { events: [headerChanged(header, "updated", set)], result: { id: header.id } }
+    if (Object.keys(set).length === 0) return { events: [headerUpdated(header, set)], result: { id: header.id } }
     const retaxed = "member_id" in set
     const repriced = retaxed || "surcharge_group_ids" in set || "discount_rule_ids" in set
     const { events } = yield* recalculate(
@@ -149,5 +148,5 @@ export const updateOpportunity = (
       { taxed: retaxed, ...(repriced ? {} : { totals: false }) },
       context
     )
-    return { events: [headerChanged(header, "updated", set), ...events], result: { id: header.id } }
+    return { events: [headerUpdated(header, set), ...events], result: { id: header.id } }
   })

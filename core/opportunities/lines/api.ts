@@ -12,7 +12,7 @@ import { demandSettings, hasShortageCheck } from "../demands.ts"
 import { addLine, type AddLine, changeLine, type ChangeLine, removeLine, subtreeOf, windowOf } from "./decide.ts"
 import { restructure } from "./restructure.ts"
 import { loadDecisionState } from "../load.ts"
-import { addItemFields, changeItemFields } from "./fields.ts"
+import { addItemFields, changeItemFields } from "./schema.ts"
 import { edit, item, one, path } from "../paths.ts"
 import type { OpportunityRow } from "../schema.ts"
 

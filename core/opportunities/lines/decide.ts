@@ -11,9 +11,10 @@ import type { ProductRow } from "../../products/schema.ts"
 import { truncateAt, exact, formatDecimal } from "../../values/decimal.ts"
 import { plusDays } from "../../values/time.ts"
 import { type Opportunity, inActiveVersion, type DecisionState, liveLines, unitsOf, withLine } from "../aggregate.ts"
-import { type ChangeOf, partAdded, partChanged, partRemoved } from "../part-events.ts"
-import type { addItemFields, changeItemFields } from "./fields.ts"
-import { type ItemRow, type ItemType, line_quantity_max, opportunity_items } from "../child-tables.ts"
+import { lineAdded, type LineChange, lineChanged, lineRemoved } from "./events.ts"
+import type { addItemFields, changeItemFields } from "./schema.ts"
+import { type ItemRow, type ItemType, opportunity_items } from "./schema.ts"
+import { line_quantity_max } from "../child-columns.ts"
 import type { OpportunityRow } from "../schema.ts"
 import { recalculate } from "../recalculate.ts"
 import { requireTransition } from "../status/statuses.ts"
@@ -175,13 +176,13 @@ export const addLine = ({ known: state, included }: AddFacts, sent: AddLine, con
     )
     const added = ids.map((id) => recalculated.opportunity.lines.find((one) => one.id === id)!)
     return {
-      events: [...added.map((one) => partAdded(opportunity.header.id, "item", one)), ...recalculated.events],
+      events: [...added.map(lineAdded), ...recalculated.events],
       result: { id: opportunity.header.id, item_id: line.id }
     }
   })
 
 export type ChangeLine = Partial<ValuesOf<typeof changeItemFields>>
-type Step = readonly [event: ChangeOf<"item">, set: Partial<ItemRow>, also?: JsonObject]
+type Step = readonly [event: LineChange, set: Partial<ItemRow>, also?: JsonObject]
 
 /** What a body asks of a line, step by step in a fixed order; all of it or nothing (rules/opportunities 7.3). */
 export const changeLine = (
@@ -263,14 +264,7 @@ export const changeLine = (
     )
     const total = recalculated.opportunity.lines.find((one) => one.id === line.id)?.total ?? line.total
     const events = real.map(([event, set, also]): NewEvent =>
-      partChanged(
-        opportunity.header.id,
-        "item",
-        event,
-        line,
-        set,
-        named.includes(event) ? (also ?? {}) : { total, ...also }
-      )
+      lineChanged(line, event, set, named.includes(event) ? (also ?? {}) : { total, ...also })
     )
     return { events: [...events, ...recalculated.events], result: { id: opportunity.header.id } }
   })
@@ -293,19 +287,6 @@ export const removable = (opportunity: Opportunity, lines: ReadonlyArray<ItemRow
   }
   return Result.succeed(undefined)
 }
-export const lineRemoved = (line: ItemRow): NewEvent =>
-  partRemoved(line.opportunity_id, "item", line.id, lineSnapshot(line))
-/** What the activity tells of a line (rules/opportunities 15). */
-export const lineSnapshot = (line: ItemRow): JsonObject => ({
-  item_id: line.id,
-  name: line.name,
-  product_id: line.item_id,
-  quantity: line.quantity,
-  unit_price: line.unit_price,
-  total: line.total,
-  transaction_type: line.transaction_type,
-  is_optional: line.is_optional
-})
 
 /** A group goes with its whole subtree, a product with its accessories; siblings keep their paths. */
 export const removeLine = (state: DecisionState, line: ItemRow, context: DecideContext): Decided =>

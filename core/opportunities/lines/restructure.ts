@@ -3,11 +3,11 @@ import { Result } from "effect"
 import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
 import { invalidField } from "../../kernel/rejection.ts"
 import { type DecisionState, liveLines } from "../aggregate.ts"
-import { itemsRestructured } from "../part-events.ts"
 import { recalculate } from "../recalculate.ts"
 import { requireTransition } from "../status/statuses.ts"
 import { type Node, restructured } from "./tree.ts"
-import { lineRemoved, removable } from "./decide.ts"
+import { removable } from "./decide.ts"
+import { lineRemoved, linesRestructured } from "./events.ts"
 
 /** Every line once, in display order. With `prune`, lines left out are removed, under the guards of removal. */
 export const restructure = (
@@ -49,7 +49,7 @@ export const restructure = (
     return {
       events: [
         ...left.map(lineRemoved),
-        ...(moved.length > 0 ? [itemsRestructured(opportunity.header.id, paths, moved)] : []),
+        ...(moved.length > 0 ? [linesRestructured(opportunity.header.id, paths, moved)] : []),
         ...recalculated.events
       ],
       result: { id: opportunity.header.id }

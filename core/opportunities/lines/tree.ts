@@ -1,7 +1,7 @@
 /** Where a line stands: paths of four digits a level, "0001", "00010001" (rules/opportunities 7.1). */
 import { Result } from "effect"
 import { invalidField, type Rejection } from "../../kernel/rejection.ts"
-import type { ItemRow, ItemType } from "../child-tables.ts"
+import type { ItemRow, ItemType } from "./schema.ts"
 
 const width = 4
 export const group_levels_max = 5

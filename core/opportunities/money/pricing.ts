@@ -1,7 +1,7 @@
 /** Prices of an opportunity: line by line through the rate engine, then rules, surcharges, totals and tax together (rules/rates 9, rules/billing 4). */
 import { Result } from "effect"
 import { invalid, type FieldErrors, type Rejection } from "../../kernel/rejection.ts"
-import type { PricedRate } from "../../pricing/calculate.ts"
+import type { PricedRate } from "../../pricing/resolution.ts"
 import { discountRuleIn } from "../../pricing/discounts.ts"
 import {
   chargeableDays,
@@ -25,7 +25,7 @@ import { inclusiveTax, noTax, type ResolvedTax, resolveTax } from "../../pricing
 import { instantOf, millisOf, plusDays } from "../../values/time.ts"
 import { dayOf, offsetAt, zoneOf } from "../../values/zone.ts"
 import { type Opportunity, type DecisionState, liveLines } from "../aggregate.ts"
-import type { ItemRow } from "../child-tables.ts"
+import type { ItemRow } from "../lines/schema.ts"
 import type { OpportunityRow } from "../schema.ts"
 import { states } from "../status/statuses.ts"
 

@@ -4,7 +4,8 @@ import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
 import { invalidField } from "../../kernel/rejection.ts"
 import { shortagesOf } from "../demands.ts"
 import type { DecisionState } from "../aggregate.ts"
-import { acknowledgements, shortageAcknowledged } from "./schema.ts"
+import { acknowledgements } from "./schema.ts"
+import { shortageAcknowledged } from "./events.ts"
 import { gatePolicy } from "../status/decide.ts"
 
 /** 422 on `shortages` when nothing is short. No permission is spent: nothing was forbidden. */

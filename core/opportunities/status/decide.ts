@@ -7,12 +7,11 @@ import type { JsonObject } from "../../kernel/json.ts"
 import { invalidField, type Rejection } from "../../kernel/rejection.ts"
 import { hasOnePermission, type Viewer } from "../../kernel/viewer.ts"
 import { type Opportunity, type DecisionState, liveLines, withHeader } from "../aggregate.ts"
-import { type HeaderChange, opportunityDeleted, headerChanged } from "../header/events.ts"
-import { partChanged, partRemoved } from "../part-events.ts"
-import { checked_in, dispatched, finalised, on_hire, prepared } from "../child-tables.ts"
+import { checked_in, dispatched, finalised, on_hire, prepared } from "../units/schema.ts"
 import type { OpportunityRow } from "../schema.ts"
 import { recalculate } from "../recalculate.ts"
-import { shortageAcknowledged, acknowledgements } from "../shortages/schema.ts"
+import { shortageAcknowledged } from "../shortages/events.ts"
+import { acknowledgements } from "../shortages/schema.ts"
 import {
   requireTransition,
   isAbandoned,
@@ -21,6 +20,8 @@ import {
   statusNamed,
   targetStatus
 } from "./statuses.ts"
+import { opportunityDeleted, type StatusChange, statusChanged } from "./events.ts"
+import { unitChanged, unitDeallocated } from "../units/events.ts"
 import { confirmVersion } from "../versions/decide.ts"
 
 const units = (opportunity: Opportunity, ...statuses: ReadonlyArray<number>): boolean =>
@@ -45,7 +46,7 @@ const done = (id: number): Id => ({ id })
 /** A move to the status the table names; every line's demands follow. `left`: the opportunity and events of what had to be dropped first. */
 const moveTo = (
   state: DecisionState,
-  name: HeaderChange,
+  name: StatusChange,
   set: Partial<OpportunityRow>,
   also: JsonObject,
   context: DecideContext,
@@ -57,7 +58,7 @@ const moveTo = (
   Result.map(
     recalculate(state, withHeader(left.deal, set), { totals: false, demanded: "all" }, context),
     ({ events }) => ({
-      events: [...left.events, headerChanged(state.opportunity.header, name, set, also), ...events],
+      events: [...left.events, statusChanged(name, state.opportunity.header, set, also), ...events],
       result: done(state.opportunity.header.id)
     })
   )
@@ -80,16 +81,8 @@ const withoutGoneUnits = (
     },
     events: gone.map((unit) =>
       dropped.includes(unit)
-        ? partRemoved(
-            opportunity.header.id,
-            "assignment",
-            unit.id,
-            { assignment_id: unit.id, stock_level_id: unit.stock_level_id },
-            { reason: "The unit has been deleted." }
-          )
-        : partChanged(opportunity.header.id, "assignment", "asset_checked", unit, over, {
-            reason: "The unit has been deleted."
-          })
+        ? unitDeallocated(unit, { reason: "The unit has been deleted." })
+        : unitChanged(unit, "asset_checked", over, { reason: "The unit has been deleted." })
     )
   }
 }
@@ -99,7 +92,7 @@ const statusOf = (header: OpportunityRow, move: Transition): Pick<OpportunityRow
 }
 /** A move that asks for nothing but the right status. */
 const simpleMove =
-  (move: Transition, name: HeaderChange, set: Partial<OpportunityRow> = {}) =>
+  (move: Transition, name: StatusChange, set: Partial<OpportunityRow> = {}) =>
   (state: DecisionState, reason: string | null, context: DecideContext): Decided =>
     Result.gen(function* () {
       const { header } = state.opportunity
@@ -199,7 +192,7 @@ export const convertToOrder = (state: DecisionState, shortage_notes: string | nu
     return {
       events: [
         ...confirmed.events,
-        headerChanged(header, "converted_to_order", set),
+        statusChanged("converted_to_order", header, set),
         ...recalculated.events,
         ...notice
       ],
@@ -233,12 +226,12 @@ export const unlockRates = (header: OpportunityRow, reason: string | null): Deci
   header.exchange_rate_locked || header.tax_locked
     ? locksChanged(header, "locks_released", false, reason)
     : refuse("Neither exchange rate nor tax is locked.")
-const locksChanged = (header: OpportunityRow, name: HeaderChange, locked: boolean, reason: string | null): Decided =>
+const locksChanged = (header: OpportunityRow, name: StatusChange, locked: boolean, reason: string | null): Decided =>
   Result.succeed({
     events: [
-      headerChanged(
-        header,
+      statusChanged(
         name,
+        header,
         { exchange_rate_locked: locked, tax_locked: locked },
         reason === null ? {} : { reason }
       )

@@ -6,8 +6,8 @@ import type { NewEvent } from "../../kernel/event.ts"
 import { invalid, type Rejection } from "../../kernel/rejection.ts"
 import { shortagesOf } from "../demands.ts"
 import { type Opportunity, type DecisionState, liveLines, withHeader } from "../aggregate.ts"
-import { headerChanged } from "../header/events.ts"
-import { checked_in, dispatched, on_hire, prepared } from "../child-tables.ts"
+import { statusChanged } from "./events.ts"
+import { checked_in, dispatched, on_hire, prepared } from "../units/schema.ts"
 import { recalculate } from "../recalculate.ts"
 import { isClosed, order, statuses } from "./statuses.ts"
 import { shortageText } from "./decide.ts"
@@ -45,7 +45,7 @@ const promoted = (
   const status = derivedStatus(opportunity) ?? (undone ? statuses.active.status : header.status)
   return header.state !== order || isClosed(header) || status === header.status
     ? { deal: opportunity, events: [] }
-    : { deal: withHeader(opportunity, { status }), events: [headerChanged(header, "status_promoted", { status })] }
+    : { deal: withHeader(opportunity, { status }), events: [statusChanged("status_promoted", header, { status })] }
 }
 
 /** After units or quantities moved: one promotion for all of them; then every line's demands, or only those touched. */

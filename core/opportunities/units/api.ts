@@ -43,7 +43,7 @@ import {
 } from "./lifecycle.ts"
 import { allocate, deallocate, substitute } from "./decide.ts"
 import { loadDecisionState, type LoadOptions } from "../load.ts"
-import { assignment_statuses, asset_assignments, type AssignmentRow, condition_labels } from "../child-tables.ts"
+import { assignment_statuses, asset_assignments, type AssignmentRow, condition_labels } from "./schema.ts"
 import { asset, edit, item, one, path } from "../paths.ts"
 import { assignmentResource } from "../resources.ts"
 import type { OpportunityRow } from "../schema.ts"

@@ -2,7 +2,6 @@
 import { Result } from "effect"
 import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
 import type { NewEvent } from "../../kernel/event.ts"
-import type { JsonObject } from "../../kernel/json.ts"
 import { updatedEvent } from "../../kernel/crud-resource.ts"
 import { invalidField, type Rejection } from "../../kernel/rejection.ts"
 import { type StockLevelRow, stock_levels } from "../../stock/schema.ts"
@@ -10,15 +9,10 @@ import { formatDecimal } from "../../values/decimal.ts"
 import { overlaps } from "../../values/period.ts"
 import { demandSettings, unitHeldText, conflictingHold, unitWindow } from "../demands.ts"
 import { type Opportunity, inActiveVersion, type DecisionState, unitsOf, withLine } from "../aggregate.ts"
-import { partAdded, partChanged, partRemoved } from "../part-events.ts"
-import {
-  allocated,
-  type AssignmentRow,
-  asset_assignments,
-  checked_in,
-  type ItemRow,
-  prepared
-} from "../child-tables.ts"
+import { lineChanged } from "../lines/events.ts"
+import { unitAllocated, unitChanged, unitDeallocated } from "./events.ts"
+import { allocated, type AssignmentRow, asset_assignments, checked_in, prepared } from "./schema.ts"
+import type { ItemRow } from "../lines/schema.ts"
 import { recalculate, unitName } from "../recalculate.ts"
 import { requireTransition } from "../status/statuses.ts"
 import type { UnitDecided } from "../status/progress.ts"
@@ -125,7 +119,7 @@ export const allocate = (
       if (reason !== undefined || level === undefined)
         return yield* rejectField(field, reason ?? "The selected stock level does not exist.")
       if (header.store_id === null && line.dispatch_store_id === null) {
-        events.push(partChanged(header.id, "item", "item_store_set", line, { dispatch_store_id: level.store_id }))
+        events.push(lineChanged(line, "item_store_set", { dispatch_store_id: level.store_id }))
         opportunity = withLine(opportunity, line.id, { dispatch_store_id: level.store_id })
       }
       const unit: AssignmentRow = {
@@ -149,7 +143,7 @@ export const allocate = (
       opportunity = { ...opportunity, units: [...opportunity.units, unit] }
       counts.set(stock_level_id, (counts.get(stock_level_id) ?? 0) + 1)
       made.push(unit.id)
-      events.push(partAdded(header.id, "assignment", unit))
+      events.push(unitAllocated(unit))
     }
     const recalculated = yield* recalculate(
       state,
@@ -193,13 +187,10 @@ export const deallocate = (
       { totals: false, demanded: [unit.opportunity_item_id] },
       context
     )
-    const was: JsonObject = { assignment_id: unit.id, stock_level_id: unit.stock_level_id }
     return {
       events: [
-        partRemoved(opportunity.header.id, "assignment", unit.id, was, { reason }),
-        ...(released
-          ? [partChanged(opportunity.header.id, "item", "item_store_set", line, { dispatch_store_id: null })]
-          : []),
+        unitDeallocated(unit, { reason }),
+        ...(released ? [lineChanged(line, "item_store_set", { dispatch_store_id: null })] : []),
         ...recalculated.events,
         ...allocatedCountChanged(state.levels, new Map([[unit.stock_level_id, -1]]))
       ],
@@ -238,7 +229,7 @@ export const substitute = (
     const counted = unit.status < checked_in
     return {
       events: [
-        partChanged(opportunity.header.id, "assignment", "asset_substituted", unit, { stock_level_id }, { reason }),
+        unitChanged(unit, "asset_substituted", { stock_level_id }, { reason }),
         ...recalculated.events,
         ...(counted
           ? allocatedCountChanged(

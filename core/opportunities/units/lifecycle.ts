@@ -4,7 +4,8 @@ import type { DecideContext } from "../../kernel/endpoint.ts"
 import type { NewEvent } from "../../kernel/event.ts"
 import type { JsonObject } from "../../kernel/json.ts"
 import { type Opportunity, inActiveVersion, type DecisionState, withLine, withUnit } from "../aggregate.ts"
-import { type ChangeOf, partChanged } from "../part-events.ts"
+import { lineChanged } from "../lines/events.ts"
+import { type UnitChange, unitChanged } from "./events.ts"
 import {
   allocated,
   type AssignmentRow,
@@ -14,7 +15,7 @@ import {
   finalised,
   on_hire,
   prepared
-} from "../child-tables.ts"
+} from "./schema.ts"
 import { unitName } from "../recalculate.ts"
 import { requireTransition, type Transition } from "../status/statuses.ts"
 import { dispatchGate, promoteStatus, type UnitDecided } from "../status/progress.ts"
@@ -22,7 +23,7 @@ import { allocatedCountChanged, rejectField } from "./decide.ts"
 
 /** One step of the way: from which statuses, which columns it sets, what is told beside. */
 interface Step {
-  readonly event: ChangeOf<"assignment">
+  readonly event: UnitChange
   readonly move: Transition
   readonly from: ReadonlyArray<number>
   readonly verb: string
@@ -125,7 +126,7 @@ export const moveUnits = (
             `${unitName(state, unit.stock_level_id)} is ${statusText(unit.status)} and cannot be ${step.verb}.`
           )
         }
-        events.push(partChanged(header.id, "assignment", step.event, unit, step.set, step.also))
+        events.push(unitChanged(unit, step.event, step.set, step.also))
         if (step.set.status === checked_in) counts.set(unit.stock_level_id, (counts.get(unit.stock_level_id) ?? 0) - 1)
         unit = { ...unit, ...step.set }
       }
@@ -141,7 +142,7 @@ export const moveUnits = (
     const returned = returnedTo(opportunity, line_ids, steps)
     for (const [line_id, return_store_id] of returned) {
       const line = opportunity.lines.find(({ id }) => id === line_id)!
-      events.push(partChanged(header.id, "item", "item_store_set", line, { return_store_id }))
+      events.push(lineChanged(line, "item_store_set", { return_store_id }))
       opportunity = withLine(opportunity, line_id, { return_store_id })
     }
     const follow = yield* promoteStatus(state, opportunity, line_ids, context)
@@ -202,7 +203,7 @@ export const revertUnit = (
     const outAgain = unit.status >= checked_in && status < checked_in
     return {
       events: [
-        partChanged(header.id, "assignment", "asset_status_reverted", unit, set, { reason }),
+        unitChanged(unit, "asset_status_reverted", set, { reason }),
         ...follow,
         ...(outAgain ? allocatedCountChanged(state.levels, new Map([[unit.stock_level_id, 1]])) : [])
       ],
@@ -225,7 +226,7 @@ export const setContainer = (
       return yield* rejectField("container_stock_level_id", "The unit is in no container.")
     const name = container_stock_level_id === null ? "asset_container_cleared" : "asset_container_set"
     return {
-      events: [partChanged(header.id, "assignment", name, unit, { container_stock_level_id })],
+      events: [unitChanged(unit, name, { container_stock_level_id })],
       result: { id: header.id, assignment_id: unit.id, _meta: null }
     }
   })

@@ -7,13 +7,8 @@ import { invalidField, type Rejection } from "../../kernel/rejection.ts"
 import { settingNumber } from "../../kernel/settings.ts"
 import { type Opportunity, type DecisionState, withHeader } from "../aggregate.ts"
 import { versionActivated, versionChanged, versionCreated, versionDeleted } from "./events.ts"
-import {
-  type ItemRow,
-  opportunity_items,
-  opportunity_versions,
-  type VersionRow,
-  version_statuses
-} from "../child-tables.ts"
+import { type ItemRow, opportunity_items } from "../lines/schema.ts"
+import { opportunity_versions, type VersionRow, version_statuses } from "./schema.ts"
 import type { OpportunityRow } from "../schema.ts"
 import { recalculate, type Recalculated, versionTotals } from "../recalculate.ts"
 import { requireTransition } from "../status/statuses.ts"
@@ -34,8 +29,8 @@ const refuse = (text: string, field = "state"): Result.Result<never, Rejection> 
 /** More than one version still counts (rules/opportunities 0). */
 export const hasAlternatives = (versions: ReadonlyArray<VersionRow>): boolean =>
   versions.filter(({ status }) => status !== superseded).length > 1
-const supersededBy = (opportunity_id: number, version: VersionRow, by: number): NewEvent =>
-  versionChanged(opportunity_id, "version_superseded", version, { status: superseded, superseded_by_version_id: by })
+const supersededBy = (version: VersionRow, by: number): NewEvent =>
+  versionChanged(version, "version_superseded", { status: superseded, superseded_by_version_id: by })
 const asSuperseded = (version: VersionRow, by: number): VersionRow => ({
   ...version,
   status: superseded,
@@ -133,7 +128,7 @@ export const createVersion = (state: DecisionState, body: NewVersion, context: D
             set
           }
         ),
-        ...(replaced === undefined ? [] : [supersededBy(header.id, replaced, id)]),
+        ...(replaced === undefined ? [] : [supersededBy(replaced, id)]),
         ...recalculated.events
       ],
       result: { id }
@@ -174,7 +169,7 @@ const answerOf =
           `The version is ${(version_statuses[version.status as keyof typeof version_statuses] ?? "").toLowerCase()} and cannot be ${verb}.`
         )
       }
-      return { events: [versionChanged(state.opportunity.header.id, name, version, set)], result: { id: version.id } }
+      return { events: [versionChanged(version, name, set)], result: { id: version.id } }
     })
 export const sendVersion = answerOf("version_sent", [draft], "sent")
 export const acceptVersion = answerOf("version_accepted", [draft, sent], "accepted")
@@ -183,10 +178,7 @@ export const declineVersion = answerOf("version_declined", [draft, sent], "decli
 export const relabelVersion = (state: DecisionState, version: VersionRow, label: string | null): Decided =>
   Result.gen(function* () {
     yield* requireTransition(state.opportunity.header, "versions")
-    const events =
-      label === version.label
-        ? []
-        : [versionChanged(state.opportunity.header.id, "version_relabelled", version, { label })]
+    const events = label === version.label ? [] : [versionChanged(version, "version_relabelled", { label })]
     return { events, result: { id: version.id } }
   })
 
@@ -259,7 +251,7 @@ export const confirmVersion = (
     const has_alternatives = hasAlternatives(
       state.versions.map((one) => (others.includes(one) ? asSuperseded(one, confirmed) : one))
     )
-    const replaced = others.map((one) => supersededBy(header.id, one, confirmed))
+    const replaced = others.map((one) => supersededBy(one, confirmed))
     if (confirmed === header.active_version_id)
       return { deal: withHeader(state.opportunity, { has_alternatives }), events: replaced }
     const recalculated = yield* recalculate(state, withActive(state.opportunity, confirmed), { taxed: true }, context)

@@ -2,7 +2,8 @@
 import type { Json, JsonObject } from "../../kernel/json.ts"
 import { sameJson } from "../../kernel/json.ts"
 import { formatMoney } from "../../values/money.ts"
-import type { ItemRow, VersionRow } from "../child-tables.ts"
+import type { ItemRow } from "../lines/schema.ts"
+import type { VersionRow } from "./schema.ts"
 
 /** What is compared, as answers show it. */
 const compared = [

@@ -5,7 +5,8 @@ import { describe, expect, it } from "vitest"
 import type { JsonObject } from "../../../core/kernel/json.ts"
 import type { FieldErrors } from "../../../core/kernel/rejection.ts"
 import type { RateBreakdown } from "../../../core/pricing/breakdown.ts"
-import { calculateEndpoint, type PricedRate } from "../../../core/pricing/calculate.ts"
+import { calculateEndpoint } from "../../../core/pricing/calculate.ts"
+import type { PricedRate } from "../../../core/pricing/resolution.ts"
 import { schemaSections } from "../../../core/pricing/config-schema.ts"
 import {
   composeMethod,
