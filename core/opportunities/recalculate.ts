@@ -136,8 +136,9 @@ const withPrices = (opportunity: Opportunity, priced: PricedOpportunity, context
   }
 }
 
-const unstamped = { created_at: "", updated_at: "", deleted_at: null }
-/** A cost of the opportunity with everything at its default. Stamps are given when it is folded. */
+/** Placeholders for the stamps of a new row, which are set when its event is projected. */
+export const unstamped = { created_at: "", updated_at: "", deleted_at: null }
+/** A cost of the opportunity with every column at its default. */
 export const newCostRow = (header: OpportunityRow, context: DecideContext): CostRow => ({
   id: context.id(opportunity_costs),
   opportunity_id: header.id,

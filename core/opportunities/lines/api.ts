@@ -9,7 +9,8 @@ import { Store } from "../../kernel/store/store.ts"
 import { product_accessories } from "../../kits/schema.ts"
 import { opportunityAnswer, opportunityShown, withParts } from "../responses.ts"
 import { demandSettings, hasShortageCheck } from "../demands.ts"
-import { addLine, type AddLine, changeLine, type ChangeLine, removeLine, subtreeOf, windowOf } from "./decide.ts"
+import { changeLine, type ChangeLine } from "./change.ts"
+import { addLine, type AddLine, removeLine, subtreeOf, windowOf } from "./decide.ts"
 import { restructure } from "./restructure.ts"
 import { loadDecisionState } from "../load.ts"
 import { addItemFields, changeItemFields } from "./schema.ts"
@@ -19,8 +20,8 @@ import type { OpportunityRow } from "../schema.ts"
 const shown = (_result: unknown, input: Input) =>
   opportunityAnswer((input.rows as { readonly id: OpportunityRow }).id.id, input, withParts)
 
-/** Stock is looked at where the opportunity may still need any; the line as it will stand is looked at too. */
-const lookedAt = (
+/** What to read of stock: none where the opportunity needs no more of it; otherwise for the line as it will be, too. */
+const stockOptions = (
   header: OpportunityRow,
   given: { readonly settings: Settings; readonly now: string },
   product_ids: ReadonlyArray<number>,
@@ -66,7 +67,7 @@ const add = command("POST", `${path}/{id}/items`, {
           rated_product_ids: product_ids,
           live_only: true,
           touched_line_ids: [],
-          ...lookedAt(header, input, product_ids, sent)
+          ...stockOptions(header, input, product_ids, sent)
         })
       }
     }),
@@ -94,7 +95,7 @@ const change = command("PATCH", `${path}/{id}/items/{item}`, {
       rated_product_ids: ids,
       live_only: true,
       touched_line_ids: [input.rows.item.id],
-      ...lookedAt(header, input, ids, sent)
+      ...stockOptions(header, input, ids, sent)
     })
   },
   decide: (state, input, context) => changeLine(state, input.rows.item, input.values, input.body, context),

@@ -1,18 +1,16 @@
-/** Adding, changing and removing lines (rules/opportunities 7). */
+/** Adding and removing lines (rules/opportunities 7.2, 7.4). */
 import { Result } from "effect"
 import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
-import type { NewEvent } from "../../kernel/event.ts"
 import type { ValuesOf } from "../../kernel/field.ts"
-import type { JsonObject } from "../../kernel/json.ts"
 import { initialRow } from "../../kernel/crud-resource.ts"
 import { invalidField, notFound, type Rejection } from "../../kernel/rejection.ts"
 import type { AccessoryRow } from "../../kits/schema.ts"
 import type { ProductRow } from "../../products/schema.ts"
 import { truncateAt, exact, formatDecimal } from "../../values/decimal.ts"
 import { plusDays } from "../../values/time.ts"
-import { type Opportunity, inActiveVersion, type DecisionState, liveLines, unitsOf, withLine } from "../aggregate.ts"
-import { lineAdded, type LineChange, lineChanged, lineRemoved } from "./events.ts"
-import type { addItemFields, changeItemFields } from "./schema.ts"
+import { type Opportunity, inActiveVersion, type DecisionState, liveLines, unitsOf } from "../aggregate.ts"
+import { lineAdded, lineRemoved } from "./events.ts"
+import type { addItemFields } from "./schema.ts"
 import { type ItemRow, type ItemType, opportunity_items } from "./schema.ts"
 import { line_quantity_max } from "../child-columns.ts"
 import type { OpportunityRow } from "../schema.ts"
@@ -42,7 +40,11 @@ export const windowOf = (
   const dealt = header.ends_at !== null && header.ends_at >= starts_at ? header.ends_at : undefined
   return { starts_at, ends_at: sent.ends_at ?? dealt ?? plusDays(starts_at, 1) }
 }
-const sameCurrency = (header: OpportunityRow, currency: string | null | undefined): Result.Result<void, Rejection> =>
+/** 422 on `currency` where a price is sent in another currency than the opportunity's. */
+export const sameCurrency = (
+  header: OpportunityRow,
+  currency: string | null | undefined
+): Result.Result<void, Rejection> =>
   currency === undefined || currency === null || currency === header.currency_code
     ? Result.succeed(undefined)
     : refuse("currency", `The opportunity is in ${header.currency_code}; its prices are too.`)
@@ -174,99 +176,11 @@ export const addLine = ({ known: state, included }: AddFacts, sent: AddLine, con
       { priced: ids, demanded: ids },
       context
     )
-    const added = ids.map((id) => recalculated.opportunity.lines.find((one) => one.id === id)!)
+    const added = recalculated.opportunity.lines.filter(({ id }) => ids.includes(id))
     return {
       events: [...added.map(lineAdded), ...recalculated.events],
       result: { id: opportunity.header.id, item_id: line.id }
     }
-  })
-
-export type ChangeLine = Partial<ValuesOf<typeof changeItemFields>>
-type Step = readonly [event: LineChange, set: Partial<ItemRow>, also?: JsonObject]
-
-/** What a body asks of a line, step by step in a fixed order; all of it or nothing (rules/opportunities 7.3). */
-export const changeLine = (
-  state: DecisionState,
-  line: ItemRow,
-  sent: ChangeLine,
-  body: JsonObject,
-  context: DecideContext
-): Decided =>
-  Result.gen(function* () {
-    const { opportunity } = state
-    yield* requireTransition(opportunity.header, "edit")
-    yield* inActiveVersion(line)
-    const has = (name: keyof ChangeLine): boolean => Object.hasOwn(body, name)
-    const priced = [
-      "quantity",
-      "unit_price",
-      "discount_percent",
-      "starts_at",
-      "ends_at",
-      "is_optional",
-      "item_id",
-      "itemable_type"
-    ] as const
-    const charged = line.item_type === "group" ? priced.find((name) => has(name) && body[name] !== null) : undefined
-    if (charged !== undefined) return yield* refuse(charged, "A group carries no charge of its own.")
-    yield* sameCurrency(opportunity.header, sent.currency)
-    const steps: Array<Step> = []
-    if (sent.quantity !== undefined) {
-      const allocated = unitsOf(opportunity, line.id).length
-      if (Number(sent.quantity) < allocated)
-        return yield* refuse("quantity", `${allocated} units are allocated to the line; release some first.`)
-      if (Number(sent.quantity) < Number(line.dispatched_quantity))
-        return yield* refuse("quantity", `${line.dispatched_quantity} were dispatched already.`)
-      steps.push(["item_quantity_changed", { quantity: sent.quantity }])
-    }
-    if (sent.unit_price !== undefined) steps.push(["item_price_overridden", { manual_unit_price: sent.unit_price }])
-    if (sent.discount_percent !== undefined)
-      steps.push(["item_discount_set", { discount_percent: sent.discount_percent }])
-    if (has("starts_at") || has("ends_at")) {
-      const window = windowOf(opportunity.header, sent, context.now)
-      if (window.ends_at !== null && window.ends_at < window.starts_at)
-        return yield* refuse("ends_at", "The ends at field must be a date after or equal to starts at.")
-      steps.push(["item_dates_changed", window])
-    }
-    if (sent.is_optional !== undefined) steps.push(["item_optional_toggled", { is_optional: sent.is_optional }])
-    const substitutes = has("item_id") || has("itemable_type")
-    if (substitutes) {
-      if (line.item_type === "text") return yield* refuse("item_id", "A text line stands for no product.")
-      if (unitsOf(opportunity, line.id).length > 0)
-        return yield* refuse("item_id", "Units are allocated to the line; release them first.")
-      if (Number(line.dispatched_quantity) > 0)
-        return yield* refuse("item_id", "Units of the line were dispatched already.")
-      const name = sent.name ?? line.name
-      steps.push([
-        "item_substituted",
-        { item_id: sent.item_id ?? null, itemable_type: sent.itemable_type ?? null, name }
-      ])
-    } else if (sent.name !== undefined) steps.push(["item_renamed", { name: sent.name }])
-    if (sent.description !== undefined || sent.notes !== undefined) {
-      steps.push([
-        "item_details_updated",
-        { description: sent.description ?? line.description, notes: sent.notes ?? line.notes }
-      ])
-    }
-    const real = steps.filter(([, set]) =>
-      Object.entries(set).some(([name, value]) => line[name as keyof ItemRow] !== value)
-    )
-    const named: ReadonlyArray<string> = ["item_renamed", "item_details_updated"]
-    // What is sent again as it was is written all the same: prices follow the header's days and today's rates (rules/opportunities 4).
-    const counts = steps.some(([event]) => !named.includes(event))
-    if (real.length === 0 && !counts) return { events: [], result: { id: opportunity.header.id } }
-    const after = withLine(opportunity, line.id, Object.assign({}, ...real.map(([, set]) => set)))
-    const recalculated = yield* recalculate(
-      state,
-      after,
-      counts ? { priced: [line.id], demanded: [line.id] } : { totals: false },
-      context
-    )
-    const total = recalculated.opportunity.lines.find((one) => one.id === line.id)?.total ?? line.total
-    const events = real.map(([event, set, also]): NewEvent =>
-      lineChanged(line, event, set, named.includes(event) ? (also ?? {}) : { total, ...also })
-    )
-    return { events: [...events, ...recalculated.events], result: { id: opportunity.header.id } }
   })
 
 /** The line with all below it. */

@@ -50,13 +50,13 @@ const moveTo = (
   set: Partial<OpportunityRow>,
   also: JsonObject,
   context: DecideContext,
-  left: { readonly deal: Opportunity; readonly events: ReadonlyArray<NewEvent> } = {
-    deal: state.opportunity,
+  left: { readonly opportunity: Opportunity; readonly events: ReadonlyArray<NewEvent> } = {
+    opportunity: state.opportunity,
     events: []
   }
 ): Decided =>
   Result.map(
-    recalculate(state, withHeader(left.deal, set), { totals: false, demanded: "all" }, context),
+    recalculate(state, withHeader(left.opportunity, set), { totals: false, demanded: "all" }, context),
     ({ events }) => ({
       events: [...left.events, statusChanged(name, state.opportunity.header, set, also), ...events],
       result: done(state.opportunity.header.id)
@@ -65,15 +65,15 @@ const moveTo = (
 /** Closed and deleted opportunities do not keep their units from being deleted: what was allocated and has gone since is dropped. */
 const withoutGoneUnits = (
   state: DecisionState
-): { readonly deal: Opportunity; readonly events: ReadonlyArray<NewEvent> } => {
+): { readonly opportunity: Opportunity; readonly events: ReadonlyArray<NewEvent> } => {
   const { opportunity } = state
   const gone = opportunity.units.filter((unit) => unit.status < finalised && !state.levels.has(unit.stock_level_id))
-  if (gone.length === 0) return { deal: opportunity, events: [] }
+  if (gone.length === 0) return { opportunity, events: [] }
   // What never left is dropped; what came back and was not checked is history.
   const dropped = gone.filter((unit) => unit.status <= prepared)
   const over = { status: finalised }
   return {
-    deal: {
+    opportunity: {
       ...opportunity,
       units: opportunity.units
         .filter((unit) => !dropped.includes(unit))
@@ -149,10 +149,10 @@ export const previewAsOrder = (state: DecisionState, context: DecideContext) => 
   }
   return Result.gen(function* () {
     const confirmed = yield* confirmVersion(state, context)
-    const { has_alternatives } = confirmed.deal.header
+    const { has_alternatives } = confirmed.opportunity.header
     const recalculated = yield* recalculate(
-      { ...state, opportunity: confirmed.deal },
-      withHeader(confirmed.deal, set),
+      { ...state, opportunity: confirmed.opportunity },
+      withHeader(confirmed.opportunity, set),
       { totals: false, demanded: "all" },
       context
     )

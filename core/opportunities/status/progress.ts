@@ -40,12 +40,15 @@ export const derivedStatus = (opportunity: Opportunity): number | undefined => {
 const promoted = (
   opportunity: Opportunity,
   undone: boolean
-): { readonly deal: Opportunity; readonly events: ReadonlyArray<NewEvent> } => {
+): { readonly opportunity: Opportunity; readonly events: ReadonlyArray<NewEvent> } => {
   const { header } = opportunity
   const status = derivedStatus(opportunity) ?? (undone ? statuses.active.status : header.status)
   return header.state !== order || isClosed(header) || status === header.status
-    ? { deal: opportunity, events: [] }
-    : { deal: withHeader(opportunity, { status }), events: [statusChanged("status_promoted", header, { status })] }
+    ? { opportunity, events: [] }
+    : {
+        opportunity: withHeader(opportunity, { status }),
+        events: [statusChanged("status_promoted", header, { status })]
+      }
 }
 
 /** After units or quantities moved: one promotion for all of them; then every line's demands, or only those touched. */
@@ -56,7 +59,7 @@ export const promoteStatus = (
   context: DecideContext,
   undone = false
 ): Result.Result<ReadonlyArray<NewEvent>, Rejection> => {
-  const { deal: opportunity, events } = promoted(after, undone)
+  const { opportunity, events } = promoted(after, undone)
   return Result.map(
     recalculate(state, opportunity, { totals: false, demanded: events.length > 0 ? "all" : touched }, context),
     (recalculated) => [...events, ...recalculated.events]
