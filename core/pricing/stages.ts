@@ -81,7 +81,7 @@ const netOf = (line: StageLine, { line_discounts }: RuleOutcome): number => {
 
 /** Lines as they were entered: odd minor units fall to the same ones wherever lines are moved to in the quote. */
 const asEntered = ({ lines }: StagesRequest): ReadonlyArray<StageLine> =>
-  lines.every((line, index) => index === 0 || lines[index - 1]!.id <= line.id)
+  lines.every((line, index) => line.id >= (lines[index - 1]?.id ?? line.id))
     ? lines
     : [...lines].sort((a, b) => a.id - b.id)
 

@@ -156,7 +156,7 @@ const clone = command("POST", `${path}/{id}/clone`, {
           ...(yield* stockFor(header, { ...header, id: 0, state: 0, status: 0, deleted_at: null }, input)),
           rated_product_ids: [...new Set(lines.map((line) => line.item_id).filter((id) => id !== null))]
         }),
-        customer_stands:
+        customer_is_valid:
           header.member_id === null || (customer?.membership_type === "organisation" && customer.deleted_at === null),
         exchange_rate: yield* exchangeRateAt({
           from: header.currency_code,

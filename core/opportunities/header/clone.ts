@@ -1,4 +1,4 @@
-/** A new draft after the likeness of an opportunity (rules/opportunities 5, rules/rulings 6). */
+/** A new draft that copies an opportunity (rules/opportunities 5, rules/rulings 6). */
 import { Result } from "effect"
 import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
 import { initialRow } from "../../kernel/crud-resource.ts"
@@ -16,8 +16,8 @@ import { nextNumber, snapshotRate } from "./decide.ts"
 
 export interface CloneFacts {
   readonly known: DecisionState
-  /** The customer is still an organisation and not archived, or there is none. */
-  readonly customer_stands: boolean
+  /** The customer is an organisation and not archived, or there is none. */
+  readonly customer_is_valid: boolean
   readonly exchange_rate: string | undefined
 }
 
@@ -53,14 +53,14 @@ const copied = [
 ] as const satisfies ReadonlyArray<keyof OpportunityRow>
 
 const suffix = " (cloned)"
-/** The source's subject gives way so that the suffix fits. */
+/** The source's subject with the suffix, shortened to 255 characters. */
 export const clonedSubject = (subject: string): string => [...subject].slice(0, 255 - suffix.length).join("") + suffix
 
-/** Lines of the active version with their prices agreed by hand, costs, header; nothing of what happened to it. */
+/** Copies the header, the lines of the active version with their manual prices, and the costs; no status, unit or version. */
 export const cloneOpportunity = (facts: CloneFacts, subject: string | null, context: DecideContext): Decided =>
   Result.gen(function* () {
     const { opportunity: source } = facts.known
-    if (!facts.customer_stands)
+    if (!facts.customer_is_valid)
       return yield* Result.fail(invalidField("member_id", "The customer is archived or no longer an organisation."))
     const exchange_rate = yield* snapshotRate(facts.exchange_rate, source.header.currency_code)
     const header: OpportunityRow = {
@@ -99,31 +99,33 @@ export const cloneOpportunity = (facts: CloneFacts, subject: string | null, cont
     }
   })
 
-/** Paths without gaps; nothing is allocated, dispatched or returned. */
+/** Lines of the active version with paths without gaps; nothing is allocated, dispatched or returned. */
 const copiedLines = (source: Opportunity, header: OpportunityRow, context: DecideContext) => {
   const live = liveLines(source).toSorted((one, other) => (one.path < other.path ? -1 : 1))
   const byId = new Map(live.map((line) => [line.id, line]))
-  return Result.map(
-    restructured(
-      live.map((line) => ({ id: line.id, depth: depthOf(line.path) })),
-      byId
-    ),
-    (paths) =>
-      paths.map(({ id, path }): ItemRow => ({
-        ...byId.get(id)!,
-        id: context.id(opportunity_items),
-        opportunity_id: header.id,
-        path,
-        version_id: null,
-        is_live: true,
-        dispatched_quantity: "0.00",
-        returned_quantity: "0.00",
-        dispatch_store_id: null,
-        return_store_id: null,
-        origin_item_id: null,
-        first_made_at: null,
-        rule_discount: 0,
-        created_at: ""
-      }))
+  const nodes = live.map((line) => ({ id: line.id, depth: depthOf(line.path) }))
+  return Result.map(restructured(nodes, byId), (paths) =>
+    paths.flatMap(({ id, path }): ReadonlyArray<ItemRow> => {
+      const line = byId.get(id)
+      if (line === undefined) return []
+      return [
+        {
+          ...line,
+          id: context.id(opportunity_items),
+          opportunity_id: header.id,
+          path,
+          version_id: null,
+          is_live: true,
+          dispatched_quantity: "0.00",
+          returned_quantity: "0.00",
+          dispatch_store_id: null,
+          return_store_id: null,
+          origin_item_id: null,
+          first_made_at: null,
+          rule_discount: 0,
+          created_at: ""
+        }
+      ]
+    })
   )
 }

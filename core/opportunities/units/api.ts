@@ -1,4 +1,4 @@
-/** Single units: allocated to lines and sent on their way, one by one or many at once (rules/opportunities 9.1, 9.2). */
+/** Endpoints of single units: allocate them to lines and move them through their statuses, one or many at once (rules/opportunities 9.1, 9.2). */
 import { Effect, Result } from "effect"
 import {
   command,
@@ -87,14 +87,14 @@ const quickAllocate = command("POST", `${path}/{id}/quick_allocate`, {
   },
   facts: (input) =>
     Effect.gen(function* () {
-      const wanted = input.values.allocations ?? []
-      const ids = wanted.map((one) => one.stock_level_id)
+      const requested = input.values.allocations ?? []
+      const ids = requested.map((one) => one.stock_level_id)
       const repeated = ids.findIndex((id, at) => ids.indexOf(id) !== at)
       if (repeated >= 0)
         return yield* invalid({ [`allocations.${repeated}.stock_level_id`]: ["The unit is listed twice."] })
       const state = yield* loadDecisionState(input.rows.id, input, { level_ids: ids, ...stockOf(input) })
       const lines = new Map(state.opportunity.lines.map((line) => [line.id, line]))
-      const allocations = wanted.flatMap((one, at) => {
+      const allocations = requested.flatMap((one, at) => {
         const line = lines.get(one.opportunity_item_id)
         return line === undefined
           ? []
@@ -107,16 +107,16 @@ const quickAllocate = command("POST", `${path}/{id}/quick_allocate`, {
               }
             ]
       })
-      return allocations.length < wanted.length
+      return allocations.length < requested.length
         ? yield* notFound("No such opportunity item.")
-        : { known: state, allocations }
+        : { state, allocations }
     }),
-  decide: ({ known: state, allocations }, _input, context) => allocate(state, allocations, context),
+  decide: ({ state, allocations }, _input, context) => allocate(state, allocations, context),
   result: unitResult,
   respond: (_result, input) => opportunityAnswer(input.rows.id.id, input, withUnits)
 })
 
-/** Which of the opportunity's units a body names; units of other opportunities are as good as none. */
+/** The units that a body names. 404 for units of other opportunities, 422 on `asset_ids.<n>` for one named twice. */
 const namedUnits = Effect.fnUntraced(function* (input: Input, ids: ReadonlyArray<number>) {
   const store = yield* Store
   const header = (input.rows as { readonly id: OpportunityRow }).id
@@ -127,10 +127,11 @@ const namedUnits = Effect.fnUntraced(function* (input: Input, ids: ReadonlyArray
   yield* lockStreams(units.map((unit) => `stock_level:${unit.stock_level_id}`))
   const state = yield* loadDecisionState(header, input, { live_only: true, stock: true })
   const byId = new Map(state.opportunity.units.map((unit) => [unit.id, unit]))
-  return {
-    known: state,
-    moving: ids.map((id, at): UnitMovement => ({ unit: byId.get(id)!, field: `asset_ids.${at}` }))
-  }
+  const moving = ids.flatMap((id, at): ReadonlyArray<UnitMovement> => {
+    const unit = byId.get(id)
+    return unit === undefined ? [] : [{ unit, field: `asset_ids.${at}` }]
+  })
+  return moving.length < ids.length ? yield* notFound("No such asset assignment.") : { state, moving }
 })
 const asset_ids = list(ref("asset_assignments"), { required: true, min_items: 1, max_items: 1_000 })
 const batch = <const B extends Fields>(
@@ -152,7 +153,7 @@ const batch = <const B extends Fields>(
     params: one,
     fields: { ...fields, asset_ids },
     facts: (input) => namedUnits(input, input.values["asset_ids"] as ReadonlyArray<number>),
-    decide: ({ known: state, moving }, input, context) =>
+    decide: ({ state, moving }, input, context) =>
       decide(state, moving, input.values as unknown as Partial<ValuesOf<B>>, context),
     result: unitResult,
     respond: ({ _meta }, input) =>
@@ -244,7 +245,7 @@ const allocateOne = command("POST", `${path}/{id}/items/{item}/assets`, {
   respond: (result, input) => Effect.map(shownUnit(result, input), created)
 })
 
-/** Every action on one unit, with all a body may say about any of them. */
+/** The actions on one unit; `unitFields` are the fields of all of them. */
 const actions = {
   prepare: "Prepare",
   revert: "Revert preparation",

@@ -1,10 +1,14 @@
-/** A unit's way: prepared, out, on hire, back, checked; and back again when it was recorded by mistake (rules/opportunities 9.1, 9.2). */
+/**
+ * The steps of a unit: prepared, dispatched, on hire, returned, checked; and back to an earlier status where one was recorded
+ * by mistake (rules/opportunities 9.1, 9.2).
+ */
 import { Result } from "effect"
 import type { DecideContext } from "../../kernel/endpoint.ts"
 import type { NewEvent } from "../../kernel/event.ts"
 import type { JsonObject } from "../../kernel/json.ts"
 import { type Opportunity, inActiveVersion, type DecisionState, withLine, withUnit } from "../aggregate.ts"
 import { lineChanged } from "../lines/events.ts"
+import type { ItemRow } from "../lines/schema.ts"
 import { type UnitChange, unitChanged } from "./events.ts"
 import {
   allocated,
@@ -21,7 +25,7 @@ import { requireTransition, type Transition } from "../status/statuses.ts"
 import { dispatchGate, promoteStatus, type UnitDecided } from "../status/progress.ts"
 import { allocatedCountChanged, rejectField } from "./decide.ts"
 
-/** One step of the way: from which statuses, which columns it sets, what is told beside. */
+/** One step: the statuses it starts from, the columns it sets, and what the activity shows beside them. */
 interface Step {
   readonly event: UnitChange
   readonly move: Transition
@@ -98,9 +102,13 @@ export const checking = (at: string, { condition, checked_by, damage_notes }: Ch
 
 export interface UnitMovement {
   readonly unit: AssignmentRow
-  /** The body field to blame. */ readonly field: string
+  /** The body field that a refusal names. */
+  readonly field: string
 }
-/** All units make all steps, or none does. One promotion of the order's status for the lot. */
+/**
+ * All units make all steps, or none does. The order's status follows once for all of them. 422 on a unit's `field` where its
+ * status does not allow a step, with the code `dispatch_block` where the store's policy does not (rules/opportunities 9.5).
+ */
 export const moveUnits = (
   state: DecisionState,
   moving: ReadonlyArray<UnitMovement>,
@@ -111,9 +119,10 @@ export const moveUnits = (
     const { header } = state.opportunity
     for (const step of steps) yield* requireTransition(header, step.move)
     const line_ids = [...new Set(moving.map(({ unit }) => unit.opportunity_item_id))]
-    // What is out on a version that was put aside since still comes back.
-    const leaving = steps.some((step) => step.move === "dispatch")
-    for (const line of state.opportunity.lines) if (leaving && line_ids.includes(line.id)) yield* inActiveVersion(line)
+    // Units dispatched for a version that is not active any more can still be returned.
+    const is_dispatch = steps.some((step) => step.move === "dispatch")
+    for (const line of state.opportunity.lines)
+      if (is_dispatch && line_ids.includes(line.id)) yield* inActiveVersion(line)
     const moved = new Map<number, AssignmentRow>()
     const events: Array<NewEvent> = []
     const counts = new Map<number, number>()
@@ -136,39 +145,40 @@ export const moveUnits = (
       ...state.opportunity,
       units: state.opportunity.units.map((unit) => moved.get(unit.id) ?? unit)
     }
-    const told = steps.some((step) => step.event === "asset_dispatched")
+    const held_back = steps.some((step) => step.event === "asset_dispatched")
       ? yield* dispatchGate(state, line_ids, context)
       : undefined
     const returned = returnedTo(opportunity, line_ids, steps)
-    for (const [line_id, return_store_id] of returned) {
-      const line = opportunity.lines.find(({ id }) => id === line_id)!
+    for (const [line, return_store_id] of returned) {
       events.push(lineChanged(line, "item_store_set", { return_store_id }))
-      opportunity = withLine(opportunity, line_id, { return_store_id })
+      opportunity = withLine(opportunity, line.id, { return_store_id })
     }
     const follow = yield* promoteStatus(state, opportunity, line_ids, context)
     return {
       events: [...events, ...follow, ...allocatedCountChanged(state.levels, counts)],
-      result: { id: header.id, assignment_id: moving[0]?.unit.id ?? null, _meta: told ?? null }
+      result: { id: header.id, assignment_id: moving[0]?.unit.id ?? null, _meta: held_back ?? null }
     }
   })
 const statusText = (status: number): string =>
   (assignment_statuses[status as keyof typeof assignment_statuses] ?? "").toLowerCase()
 
-/** The store gear came back to is kept on its line, once. */
+/** Lines that learn which store their units came back to: the first return decides. */
 const returnedTo = (
   opportunity: Opportunity,
   line_ids: ReadonlyArray<number>,
   steps: ReadonlyArray<Step>
-): ReadonlyArray<readonly [line_id: number, store_id: number]> => {
+): ReadonlyArray<readonly [line: ItemRow, store_id: number]> => {
   const store_id = steps.map((step) => step.also?.["return_store_id"]).find((id) => typeof id === "number")
   return store_id === undefined
     ? []
-    : line_ids
-        .filter((id) => opportunity.lines.some((line) => line.id === id && line.return_store_id === null))
-        .map((id) => [id, store_id] as const)
+    : line_ids.flatMap((id) =>
+        opportunity.lines
+          .filter((line) => line.id === id && line.return_store_id === null)
+          .map((line) => [line, store_id] as const)
+      )
 }
 
-/** Back to an earlier status; times of what is undone are cleared, except when it was prepared. */
+/** Back to an earlier status. The times of what is undone are cleared, all but `prepared_at`. */
 export const revertUnit = (
   state: DecisionState,
   unit: AssignmentRow,
@@ -200,18 +210,18 @@ export const revertUnit = (
       context,
       true
     )
-    const outAgain = unit.status >= checked_in && status < checked_in
+    const is_out_again = unit.status >= checked_in && status < checked_in
     return {
       events: [
         unitChanged(unit, "asset_status_reverted", set, { reason }),
         ...follow,
-        ...(outAgain ? allocatedCountChanged(state.levels, new Map([[unit.stock_level_id, 1]])) : [])
+        ...(is_out_again ? allocatedCountChanged(state.levels, new Map([[unit.stock_level_id, 1]])) : [])
       ],
       result: { id: header.id, assignment_id: unit.id, _meta: null }
     }
   })
 
-/** In which case it travels: for the packers only, stock is not touched. Null clears. */
+/** The case a unit travels in, as packing information: stock does not change. Null: in none. */
 export const setContainer = (
   state: DecisionState,
   unit: AssignmentRow,
