@@ -1,4 +1,4 @@
-/** What the endpoints of one opportunity have in common. */
+/** Paths, path parameters and rights that endpoints of opportunities share. */
 import { opportunities } from "./schema.ts"
 import { asset_assignments } from "./units/schema.ts"
 import { opportunity_costs } from "./money/schema.ts"

@@ -67,7 +67,7 @@ const assets = get(`${path}/{id}/assets`, {
     )
 })
 
-/** One entry per line backed by a product that exists; lines of an opportunity without a store have nothing to be counted at. */
+/** One entry for each line with a product that exists, at its store; none for lines without a store. */
 const availability = get(`${path}/{id}/availability`, {
   answer: {
     availability: Shown.objects({
@@ -96,10 +96,13 @@ const availability = get(`${path}/{id}/availability`, {
         { opportunity_id: header.id, is_live: true },
         { order: ["path", "id"] }
       )
-      const asked = linesTakingStock({ header, lines, costs: [], units: [] }, demandSettings(input.settings, input.now))
-      const known = yield* loadStockedProducts(asked.map((line) => line.product_id))
+      const needed = linesTakingStock(
+        { header, lines, costs: [], units: [] },
+        demandSettings(input.settings, input.now)
+      )
+      const stocked = yield* loadStockedProducts(needed.map((line) => line.product_id))
       const entries = yield* availabilityOfLines(
-        asked.filter((line) => known.has(line.product_id)),
+        needed.filter((line) => stocked.has(line.product_id)),
         input
       )
       return ok({ availability: entries.map((entry) => ({ ...entry })), meta: unpagedMeta(entries.length) })
@@ -169,7 +172,7 @@ const actions = get(`${path}/{id}/available_actions`, {
     Effect.gen(function* () {
       const state = yield* loadDecisionState(input.rows.id, input, { stock: true })
       let last = 0
-      // A look at what would happen: ids and numbers are drawn from nowhere and kept by nobody.
+      // Decides without recording anything, so ids are placeholders and no document number is taken.
       const context: DecideContext = {
         now: input.now,
         viewer: input.viewer,

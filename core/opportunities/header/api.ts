@@ -19,7 +19,7 @@ import { cloneOpportunity } from "./clone.ts"
 import { deleteOpportunity, restoreOpportunity } from "../status/decide.ts"
 import { createOpportunity, updateOpportunity, windowErrors } from "./decide.ts"
 
-/** Reads the customer, the addresses and the custom fields a header speaks of. */
+/** Reads the customer, addresses and custom fields that a request refers to. */
 const headerFacts = Effect.fnUntraced(function* (sent: { readonly [name: string]: unknown }) {
   const store = yield* Store
   const id = (name: string): number | null => (typeof sent[name] === "number" ? sent[name] : null)
@@ -59,7 +59,7 @@ const create = command("POST", path, {
 })
 
 const placing = ["store_id", "starts_at", "ends_at", "charge_starts_at", "charge_ends_at"] as const
-/** Where a header decides when or from where its lines take stock, whether they are short is looked at again; what they claim stays (rules/opportunities 4). */
+/** What to read where a header changes the times or the store of its lines: shortages are checked again, demands stay (rules/opportunities 4). */
 const stockFor = Effect.fnUntraced(function* (
   before: OpportunityRow,
   after: OpportunityRow,

@@ -13,20 +13,20 @@ import { opportunities, type OpportunityRow } from "../schema.ts"
 import { recalculate } from "../recalculate.ts"
 import { requireTransition } from "../status/statuses.ts"
 
-/** What only reading can tell about a header somebody sent. */
+/** Facts about the rows that a header refers to. */
 export interface HeaderFacts {
   readonly customer: { readonly id: number; readonly membership_type: string } | undefined
   readonly addresses: ReadonlyArray<{ readonly id: number; readonly member_id: number }>
   readonly custom: CustomFieldFacts
 }
 export interface CreateFacts extends HeaderFacts {
-  /** Undefined: nothing connects the currency with the base currency. */
+  /** Undefined: no exchange rate to the base currency is known. */
   readonly exchange_rate: string | undefined
   readonly surcharge_group_ids: ReadonlyArray<number>
 }
 type Values = Partial<OpportunityRow>
 
-/** Ends that come before their start; phase windows are free (rules/opportunities 4). Told together with what is wrong with each field. */
+/** Errors for ends before their starts; the phases of a job are not checked (rules/opportunities 4). Reported along with errors of single fields. */
 export const windowErrors = (values: JsonObject): FieldErrors => {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   for (const prefix of ["", "charge_"]) {
@@ -64,13 +64,13 @@ export const nextNumber = (store_id: number | null, settings: Settings, context:
   return number === null ? null : String(number).padStart(settingNumber(settings, "opportunities", "number_pad"), "0")
 }
 
-/** The exchange rate as it is kept: ten decimals. 422 on `currency` when none is known. */
+/** The exchange rate as stored: ten decimals. 422 on `currency` when none is known. */
 export const snapshotRate = (rate: string | undefined, currency: string): Result.Result<string, Rejection> =>
   rate === undefined
     ? Result.fail(invalidField("currency", `No exchange rate for ${currency} is known; enter one first.`))
     : Result.succeed(formatDecimal(rate, 10))
 
-/** A first guess of the total, kept until lines and costs speak. */
+/** Totals from an estimate by hand, kept until there are lines or costs. */
 export const estimatedTotals = (charge_total: number): Values => ({
   charge_total,
   charge_excluding_tax_total: charge_total,
@@ -108,7 +108,7 @@ export const createOpportunity = (facts: CreateFacts, input: Input, context: Dec
 export interface UpdateFacts extends HeaderFacts {
   readonly known: DecisionState
 }
-/** What is left out stays; `known.customer` is the customer as it will be. */
+/** Fields that are absent stay. `known.customer` is the customer after the change. */
 export const updateOpportunity = (
   { known: state, ...facts }: UpdateFacts,
   input: Input,
@@ -138,7 +138,7 @@ export const updateOpportunity = (
         ([name, value]) => !sameJson((header[name as keyof OpportunityRow] ?? null) as Json, (value ?? null) as Json)
       )
     )
-    // That somebody asked is told, with empty values (rules/opportunities 4); there is nothing to reckon anew.
+    // A request that changes nothing is still an entry of the activity, with empty values (rules/opportunities 4).
     if (Object.keys(set).length === 0) return { events: [headerUpdated(header, set)], result: { id: header.id } }
     const retaxed = "member_id" in set
     const repriced = retaxed || "surcharge_group_ids" in set || "discount_rule_ids" in set

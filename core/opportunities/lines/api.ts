@@ -133,7 +133,7 @@ const tree = command("PATCH", `${path}/{id}/items/tree`, {
     ),
     prune_orphans: boolean({ default: false })
   },
-  // Another order changes neither what is charged nor what is claimed, unless lines are pruned.
+  // Another order changes neither charges nor demands, unless lines are pruned.
   facts: (input) =>
     loadDecisionState(
       input.rows.id,

@@ -21,14 +21,14 @@ import { isBelow, nextPath } from "./tree.ts"
 export type AddLine = Partial<ValuesOf<typeof addItemFields>>
 export interface AddFacts {
   readonly known: DecisionState
-  /** Accessories that come along with the product, in their order. */
+  /** Accessories included with the product, in their order. */
   readonly included: ReadonlyArray<AccessoryRow>
 }
 const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
 
 /**
- * A line's own window: what was sent, else the opportunity's dates, else from now for a day (rules/opportunities 7.2). An opportunity that
- * begins and has no end is open-ended: so are its lines, and they claim for good (availability cases, A15).
+ * A line's own window: what was sent, else the opportunity's dates, else one day from now (rules/opportunities 7.2). Lines of
+ * an opportunity with a start and no end are open-ended: they take stock without limit.
  */
 export const windowOf = (
   header: OpportunityRow,
@@ -37,8 +37,8 @@ export const windowOf = (
 ): { readonly starts_at: string; readonly ends_at: string | null } => {
   const starts_at = sent.starts_at ?? header.starts_at ?? now
   if (header.starts_at !== null && header.ends_at === null) return { starts_at, ends_at: sent.ends_at ?? null }
-  const dealt = header.ends_at !== null && header.ends_at >= starts_at ? header.ends_at : undefined
-  return { starts_at, ends_at: sent.ends_at ?? dealt ?? plusDays(starts_at, 1) }
+  const default_end = header.ends_at !== null && header.ends_at >= starts_at ? header.ends_at : undefined
+  return { starts_at, ends_at: sent.ends_at ?? default_end ?? plusDays(starts_at, 1) }
 }
 /** 422 on `currency` where a price is sent in another currency than the opportunity's. */
 export const sameCurrency = (
@@ -59,7 +59,7 @@ const blankLine = (header: OpportunityRow, context: DecideContext): ItemRow => (
   currency_code: header.currency_code
 })
 
-/** What a line is made of before it has a price and a place. */
+/** A line from a request, before it has a price and a path. */
 const newLine = (state: DecisionState, sent: AddLine, context: DecideContext): Result.Result<ItemRow, Rejection> =>
   Result.gen(function* () {
     const { header } = state.opportunity
@@ -74,7 +74,7 @@ const newLine = (state: DecisionState, sent: AddLine, context: DecideContext): R
       quantity: sent.quantity ?? "1.00"
     }
     if (type === "accessory") {
-      // While a deal price is agreed, what is thrown in afterwards is free (rules/opportunities 7.2).
+      // While a deal price is agreed, accessories added afterwards are free (rules/opportunities 7.2).
       const manual_unit_price = header.deal_total === null ? null : 0
       return {
         ...blank,
@@ -109,7 +109,7 @@ const revenueGroup = (state: DecisionState, item_id: number | null, transaction_
   return (transaction_type === saleType ? product?.sale_revenue_group_id : product?.rental_revenue_group_id) ?? null
 }
 
-/** Below what the line goes: an accessory below its principal, anything else where it was asked to. */
+/** The path of a new line: an accessory goes below its principal line, others where the request says. */
 const placeOf = (opportunity: Opportunity, type: ItemType, sent: AddLine): Result.Result<string, Rejection> => {
   const lines = liveLines(opportunity)
   if (type !== "accessory") return nextPath(lines, type, sent.parent_path ?? null)
@@ -123,7 +123,7 @@ const placeOf = (opportunity: Opportunity, type: ItemType, sent: AddLine): Resul
 }
 
 /**
- * Accessories marked as included come along, one level deep, on the terms of their principal (rules/opportunities 7.2).
+ * Lines for the accessories included with a product, one level deep, with the terms of its line (rules/opportunities 7.2).
  */
 const includedLines = (
   state: DecisionState,
@@ -159,20 +159,20 @@ export const addLine = ({ known: state, included }: AddFacts, sent: AddLine, con
     yield* requireTransition(opportunity.header, "edit")
     const type = sent.item_type ?? "product"
     const line = { ...(yield* newLine(state, sent, context)), path: yield* placeOf(opportunity, type, sent) }
-    const along =
+    const accessories =
       type === "product" && line.item_id !== null && sent.materialize_included_accessories !== false
         ? includedLines(state, line, included, context)
         : []
-    const beyond = along.find(({ quantity }) => Number(quantity) > line_quantity_max)
-    if (beyond !== undefined)
+    const too_many = accessories.find(({ quantity }) => Number(quantity) > line_quantity_max)
+    if (too_many !== undefined)
       return yield* refuse(
         "quantity",
-        `${beyond.quantity} ${beyond.name} would come along, which is too many. Lower the quantity.`
+        `${too_many.quantity} ${too_many.name} would come along, which is too many. Lower the quantity.`
       )
-    const ids = [line, ...along].map(({ id }) => id)
+    const ids = [line, ...accessories].map(({ id }) => id)
     const recalculated = yield* recalculate(
       state,
-      { ...opportunity, lines: [...opportunity.lines, line, ...along] },
+      { ...opportunity, lines: [...opportunity.lines, line, ...accessories] },
       { priced: ids, demanded: ids },
       context
     )
@@ -209,16 +209,19 @@ export const removeLine = (state: DecisionState, line: ItemRow, context: DecideC
     yield* requireTransition(opportunity.header, "edit")
     yield* inActiveVersion(line)
     // Deepest first, so that the activity reads as it happened.
-    const gone = subtreeOf(opportunity, line).toSorted(
+    const removed_lines = subtreeOf(opportunity, line).toSorted(
       (one, other) => other.path.length - one.path.length || (one.path < other.path ? -1 : 1)
     )
-    yield* removable(opportunity, gone)
-    const ids = gone.map(({ id }) => id)
+    yield* removable(opportunity, removed_lines)
+    const ids = removed_lines.map(({ id }) => id)
     const recalculated = yield* recalculate(
       state,
       { ...opportunity, lines: opportunity.lines.filter(({ id }) => !ids.includes(id)) },
       { demanded: ids },
       context
     )
-    return { events: [...gone.map(lineRemoved), ...recalculated.events], result: { id: opportunity.header.id } }
+    return {
+      events: [...removed_lines.map(lineRemoved), ...recalculated.events],
+      result: { id: opportunity.header.id }
+    }
   })

@@ -30,7 +30,7 @@ export const charge_period_labels = { 0: "Hour", 1: "Day", 2: "Week", 3: "Month"
 const itemColumns = {
   opportunity_id: opportunityId(),
   version_id: ref("opportunity_versions", { nullable: true, computed: true, on_delete: "handled" }),
-  /** In the active version, or there are none. Other lines neither show, nor count, nor claim stock. */
+  /** In the active version, or there are no versions. Other lines are not shown, not charged, and take no stock. */
   is_live: boolean({ computed: true, default: true, hidden: true }),
   item_id: ref("products", { nullable: true, live: false, on_delete: "keep" }),
   itemable_type: text({ nullable: true }),
@@ -59,12 +59,12 @@ const itemColumns = {
   ends_at: timestamp({ nullable: true }),
   is_optional: boolean({ default: false }),
   custom_fields: json<JsonObject>({ default: {} }),
-  /** The store whose stock it takes, where that is not the opportunity's. */
+  /** The store whose stock it takes, where that is another than the opportunity's. */
   dispatch_store_id: ref("stores", { nullable: true, computed: true, hidden: true, on_delete: "clear" }),
   return_store_id: ref("stores", { nullable: true, computed: true, hidden: true, on_delete: "clear" }),
-  /** The line of an earlier version it goes back to: what tells in two versions that they are one. */
-  /** When that line was made; null for a line of its own. Discount rules deleted later go on for it. */
+  /** When the line at `origin_item_id` was made; null for one that is no copy. Discount rules deleted later still apply. */
   first_made_at: timestamp({ nullable: true, computed: true, hidden: true }),
+  /** The line of an earlier version that this one was copied from, through all versions. */
   origin_item_id: ref("opportunity_items", { nullable: true, computed: true, hidden: true, on_delete: "keep" }),
   currency_code: currencyCode()
 }

@@ -13,7 +13,7 @@ export const opportunity_costs = table(
     description: text({ required: true }),
     cost_type: code(cost_type_labels, { default: 5 }),
     transaction_type: code(transaction_type_labels, { default: 2 }),
-    /** For one. */
+    /** The price of one. */
     amount: money({ ...inRowCurrency, default: 0 }),
     quantity: decimal({ ...quantity, default: "1.00" }),
     tax_rate: decimal({ scale: 4, nullable: true, computed: true, shown_scale: 2 }),
@@ -21,7 +21,7 @@ export const opportunity_costs = table(
     is_optional: boolean({ default: false }),
     sort_order: integer({ min: 0, default: 0 }),
     notes: longText({ nullable: true }),
-    /** Set on what a surcharge came to: kept by pricing, closed to the cost endpoints. */
+    /** Set on costs that pricing computes from a surcharge; the cost endpoints do not change those. */
     surcharge_id: ref("surcharges", { nullable: true, computed: true, on_delete: "keep" }),
     surcharge_group_id: ref("surcharge_groups", { nullable: true, computed: true, on_delete: "keep" }),
     product_tax_class_id: ref("product_tax_classes", {

@@ -1,4 +1,4 @@
-/** Shortages that somebody confirmed an order in spite of (rules/opportunities 9.5). */
+/** The event of accepted shortages (rules/opportunities 9.5). */
 import { rowMade } from "../../kernel/crud-resource.ts"
 import { opportunityStream } from "../event-families.ts"
 import { acknowledgements } from "./schema.ts"

@@ -1,4 +1,4 @@
-/** Shortages somebody saw and went ahead with all the same (rules/opportunities 9.5). */
+/** Records of shortages that somebody saw and accepted (rules/opportunities 9.5). */
 import { boolean, choice, json, longText, ref, timestamp } from "../../kernel/field.ts"
 import type { JsonObject } from "../../kernel/json.ts"
 import { type RowOf, table } from "../../kernel/table.ts"
@@ -9,9 +9,9 @@ export const acknowledgements = table(
     opportunity_id: ref("opportunities", { computed: true, live: false, on_delete: "keep" }),
     user_id: ref("users", { nullable: true, computed: true, on_delete: "keep" }),
     acknowledged_at: timestamp({ computed: true }),
-    /** The store's own policy. */
+    /** The store's policy at that time, before permissions. */
     policy_at_time: choice({ block: "Block", warn: "Warn", allow: "Allow" }, { computed: true }),
-    /** Whether it took the right to ignore shortages. */
+    /** Whether the permission to ignore shortages was needed. */
     permission_used: boolean({ computed: true }),
     shortages_snapshot: json<ReadonlyArray<JsonObject>>({ form: "array", computed: true }),
     notes: longText({ nullable: true })

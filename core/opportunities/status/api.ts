@@ -18,7 +18,7 @@ import {
 } from "./decide.ts"
 
 const reasonField = { reason: text({ nullable: true, max: 1000 }) }
-/** A move without a body of its own but, perhaps, a reason. */
+/** An endpoint whose body holds no more than a reason. */
 const move = (
   name: string,
   summary: string,

@@ -1,4 +1,4 @@
-/** The moves of an opportunity from status to status, its locks, and what they need (rules/opportunities 1 and 6). */
+/** Rules that move an opportunity from status to status, lock, delete and restore it (rules/opportunities 1, 6). */
 import { Result } from "effect"
 import type { LineShortage } from "../../availability/line.ts"
 import type { DecideContext, Decided, Id } from "../../kernel/endpoint.ts"
@@ -43,43 +43,43 @@ const refuse = (text: string, field = "state"): Result.Result<never, Rejection> 
   Result.fail(invalidField(field, text))
 const done = (id: number): Id => ({ id })
 
-/** A move to the status the table names; every line's demands follow. `left`: the opportunity and events of what had to be dropped first. */
+/** Sets columns of the header; the demands of all lines follow. `before`: the opportunity and the events of what comes first. */
 const moveTo = (
   state: DecisionState,
   name: StatusChange,
   set: Partial<OpportunityRow>,
   also: JsonObject,
   context: DecideContext,
-  left: { readonly opportunity: Opportunity; readonly events: ReadonlyArray<NewEvent> } = {
+  before: { readonly opportunity: Opportunity; readonly events: ReadonlyArray<NewEvent> } = {
     opportunity: state.opportunity,
     events: []
   }
 ): Decided =>
   Result.map(
-    recalculate(state, withHeader(left.opportunity, set), { totals: false, demanded: "all" }, context),
+    recalculate(state, withHeader(before.opportunity, set), { totals: false, demanded: "all" }, context),
     ({ events }) => ({
-      events: [...left.events, statusChanged(name, state.opportunity.header, set, also), ...events],
+      events: [...before.events, statusChanged(name, state.opportunity.header, set, also), ...events],
       result: done(state.opportunity.header.id)
     })
   )
-/** Closed and deleted opportunities do not keep their units from being deleted: what was allocated and has gone since is dropped. */
-const withoutGoneUnits = (
+/** Drops the assignments of units that were deleted while the opportunity was closed or deleted itself. */
+const withoutDeletedUnits = (
   state: DecisionState
 ): { readonly opportunity: Opportunity; readonly events: ReadonlyArray<NewEvent> } => {
   const { opportunity } = state
-  const gone = opportunity.units.filter((unit) => unit.status < finalised && !state.levels.has(unit.stock_level_id))
-  if (gone.length === 0) return { opportunity, events: [] }
-  // What never left is dropped; what came back and was not checked is history.
-  const dropped = gone.filter((unit) => unit.status <= prepared)
+  const deleted = opportunity.units.filter((unit) => unit.status < finalised && !state.levels.has(unit.stock_level_id))
+  if (deleted.length === 0) return { opportunity, events: [] }
+  // A unit that never left is released; one that left and was not checked counts as checked.
+  const dropped = deleted.filter((unit) => unit.status <= prepared)
   const over = { status: finalised }
   return {
     opportunity: {
       ...opportunity,
       units: opportunity.units
         .filter((unit) => !dropped.includes(unit))
-        .map((unit) => (gone.includes(unit) ? { ...unit, ...over } : unit))
+        .map((unit) => (deleted.includes(unit) ? { ...unit, ...over } : unit))
     },
-    events: gone.map((unit) =>
+    events: deleted.map((unit) =>
       dropped.includes(unit)
         ? unitDeallocated(unit, { reason: "The unit has been deleted." })
         : unitChanged(unit, "asset_checked", over, { reason: "The unit has been deleted." })
@@ -90,7 +90,7 @@ const statusOf = (header: OpportunityRow, move: Transition): Pick<OpportunityRow
   const { state, status } = targetStatus(header, move)
   return { state, status }
 }
-/** A move that asks for nothing but the right status. */
+/** A move that depends on the status alone. */
 const simpleMove =
   (move: Transition, name: StatusChange, set: Partial<OpportunityRow> = {}) =>
   (state: DecisionState, reason: string | null, context: DecideContext): Decided =>
@@ -103,7 +103,7 @@ const simpleMove =
         { ...statusOf(header, move), ...set },
         reason === null ? {} : { reason },
         context,
-        withoutGoneUnits(state)
+        withoutDeletedUnits(state)
       )
     })
 
@@ -138,7 +138,7 @@ export const gatePolicy = (
 export const shortageText = (short: ReadonlyArray<LineShortage>): string =>
   `Stock is short: ${short.map((one) => `${one.product_name ?? `product ${one.product_id}`} by ${one.remaining_shortfall}`).join(", ")}.`
 
-/** The order as it would be, with what it would be short of. */
+/** The order a quotation would become, and its shortages. */
 export const previewAsOrder = (state: DecisionState, context: DecideContext) => {
   const { header } = state.opportunity
   const set = {
@@ -158,7 +158,7 @@ export const previewAsOrder = (state: DecisionState, context: DecideContext) => 
     )
     return {
       set: has_alternatives === header.has_alternatives ? set : { ...set, has_alternatives },
-      settled: recalculated,
+      recalculated,
       confirmed
     }
   })
@@ -168,7 +168,7 @@ export const convertToOrder = (state: DecisionState, shortage_notes: string | nu
   Result.gen(function* () {
     const { header } = state.opportunity
     yield* requireTransition(header, "convert_to_order")
-    const { confirmed, set, settled: recalculated } = yield* previewAsOrder(state, context)
+    const { confirmed, set, recalculated } = yield* previewAsOrder(state, context)
     if (liveLines(recalculated.opportunity).length === 0)
       return yield* refuse("The quotation has no lines yet; add one before it becomes an order.")
     const short = recalculated.shortages.filter((one) => one.remaining_shortfall > 0)
@@ -200,7 +200,7 @@ export const convertToOrder = (state: DecisionState, shortage_notes: string | nu
     }
   })
 
-/** Any status of the same state; the present one changes nothing. 422 on `status` for numbers the state does not know. */
+/** To any status of the same state; to the present one nothing happens. 422 on `status` for a number the state does not have. */
 export const changeStatus = (state: DecisionState, status: number, context: DecideContext): Decided =>
   Result.gen(function* () {
     const { header } = state.opportunity
@@ -240,7 +240,7 @@ const locksChanged = (header: OpportunityRow, name: StatusChange, locked: boolea
   })
 
 /**
- * Deleted opportunities hold no stock; with units still out, deleting would lose sight of them (rules/opportunities 1.1).
+ * A deleted opportunity takes no stock. 422 on `state` while units are out (rules/opportunities 1.1).
  */
 export const deleteOpportunity = (state: DecisionState, context: DecideContext): Decided =>
   Result.gen(function* () {
@@ -258,4 +258,4 @@ export const deleteOpportunity = (state: DecisionState, context: DecideContext):
 export const restoreOpportunity = (state: DecisionState, context: DecideContext): Decided =>
   state.opportunity.header.deleted_at === null
     ? Result.succeed({ events: [], result: done(state.opportunity.header.id) })
-    : moveTo(state, "restored", { deleted_at: null }, {}, context, withoutGoneUnits(state))
+    : moveTo(state, "restored", { deleted_at: null }, {}, context, withoutDeletedUnits(state))

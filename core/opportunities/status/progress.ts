@@ -1,4 +1,4 @@
-/** What an order's status follows from: what is out, back and checked (rules/opportunities 9.4). */
+/** How an order's status follows from its units and quantities, and the check before a dispatch (rules/opportunities 9.4, 9.5). */
 import { Result } from "effect"
 import type { LineShortage } from "../../availability/line.ts"
 import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
@@ -16,8 +16,8 @@ import * as Shown from "../../kernel/answer-schema.ts"
 import { tracking_types } from "../../availability/line.ts"
 
 /**
- * The status an order has come to, by its live lines; the first that fits: something is still to go, something is out,
- * something waits for its check, all is checked. Undefined where nothing was ever dispatched.
+ * The status of an order by its live lines, the first that applies: Dispatched while something is still to go, On Hire while
+ * something is out, Returned while something waits for its check, else Checked. Undefined where nothing was ever dispatched.
  */
 export const derivedStatus = (opportunity: Opportunity): number | undefined => {
   const lines = liveLines(opportunity)
@@ -36,7 +36,7 @@ export const derivedStatus = (opportunity: Opportunity): number | undefined => {
         : statuses.checked.status
 }
 
-/** The opportunity with its status brought up to date, and the event that says so. An undone dispatch leaves it active. */
+/** The opportunity with its derived status, and the event of the change. After the only dispatch is undone it is Active. */
 const promoted = (
   opportunity: Opportunity,
   undone: boolean
@@ -51,7 +51,7 @@ const promoted = (
       }
 }
 
-/** After units or quantities moved: one promotion for all of them; then every line's demands, or only those touched. */
+/** After changes of units or quantities: one change of the order's status, then the demands of all lines, or of those touched. */
 export const promoteStatus = (
   state: DecisionState,
   after: Opportunity,
@@ -68,7 +68,7 @@ export const promoteStatus = (
 
 type DispatchPolicy = "block" | "warn_partial" | "allow_partial"
 const policyOf = (state: DecisionState): DispatchPolicy => state.store?.shortage_dispatch_policy ?? "warn_partial"
-/** The lines that are short among those about to go out. */
+/** The lines that are short among those to be dispatched. */
 export const shortLinesOf = (
   state: DecisionState,
   line_ids: ReadonlyArray<number>,
@@ -82,7 +82,7 @@ export const shortLinesOf = (
 export const isDispatchBlocked = (state: DecisionState, held: ReadonlyArray<LineShortage>): boolean =>
   policyOf(state) === "block" && held.length > 0
 
-/** What the answer's `_meta` tells. */
+/** Fields of `_meta` in answers to a dispatch. */
 export const dispatch_meta_fields = {
   dispatch_policy: text(),
   held_items: Shown.objects({
@@ -99,21 +99,21 @@ export const dispatch_meta_fields = {
 }
 const heldBackSchema = Shown.keys(dispatch_meta_fields)
 export type HeldBack = typeof heldBackSchema.Type
-/** What a move of one unit or of many comes to: `assignment_id` is the first of them. */
+/** The result of rules about units; `assignment_id` is the first unit. */
 export const unitResult = Shown.keys({
   id: integer(),
   assignment_id: integer({ nullable: true }),
   _meta: Shown.keys(dispatch_meta_fields, { nullable: true })
 })
 export type UnitDecided = Decided<typeof unitResult.Type>
-/** What counting a line in bulk comes to. */
+/** The result of rules about lines counted in bulk. */
 export const bulkResult = Shown.keys({
   id: integer(),
   item_id: integer(),
   _meta: Shown.keys(dispatch_meta_fields, { nullable: true })
 })
 export type BulkDecided = Decided<typeof bulkResult.Type>
-/** 422 with the code `dispatch_block`, or what the answer's `_meta` tells; undefined when there is nothing to tell (rules/opportunities 9.5). */
+/** 422 with the code `dispatch_block` where the store's policy blocks; else `_meta` of the answer, undefined where nothing is short or the policy allows it (rules/opportunities 9.5). */
 export const dispatchGate = (
   state: DecisionState,
   line_ids: ReadonlyArray<number>,

@@ -1,4 +1,4 @@
-/** Lines counted in bulk: out, back and adjusted (rules/opportunities 9.3). */
+/** The endpoint that dispatches, returns and adjusts lines counted in bulk (rules/opportunities 9.3). */
 import { Effect, Result } from "effect"
 import { command, type DecideContext, type Decided, type Endpoint } from "../../kernel/endpoint.ts"
 import { choice, code, decimal, ref, text, type ValuesOf } from "../../kernel/field.ts"
@@ -12,7 +12,7 @@ import type { ItemRow } from "../lines/schema.ts"
 import { edit, item, path } from "../paths.ts"
 import { itemResource } from "../resources.ts"
 import * as Shown from "../../kernel/answer-schema.ts"
-import { told, dispatchMetaShown } from "../responses.ts"
+import { dispatchMeta, dispatchMetaShown } from "../responses.ts"
 import { type BulkDecided, bulkResult } from "../status/progress.ts"
 
 const actions = { dispatch: "Dispatch", return: "Return", adjust: "Adjust" } as const
@@ -72,7 +72,7 @@ export const bulkEndpoints: ReadonlyArray<Endpoint> = [
     result: bulkResult,
     respond: ({ _meta }, input) =>
       Effect.map(renderById(itemResource, input.rows.item.id, input.query, viewContext(input)), (body) =>
-        ok({ ...body, ...told(_meta) })
+        ok({ ...body, ...dispatchMeta(_meta) })
       )
   })
 ]

@@ -26,7 +26,7 @@ import { lockStreams } from "../../kernel/engine.ts"
 import { invalid, invalidField, notFound } from "../../kernel/rejection.ts"
 import { created, noContent, ok, renderById, viewContext, withMore } from "../../kernel/resource.ts"
 import { Store } from "../../kernel/store/store.ts"
-import { opportunityAnswer, opportunityShown, told, dispatchMetaShown, withUnits } from "../responses.ts"
+import { opportunityAnswer, opportunityShown, dispatchMeta, dispatchMetaShown, withUnits } from "../responses.ts"
 import { isHoldingStock } from "../demands.ts"
 import type { DecisionState } from "../aggregate.ts"
 import {
@@ -157,7 +157,9 @@ const batch = <const B extends Fields>(
       decide(state, moving, input.values as unknown as Partial<ValuesOf<B>>, context),
     result: unitResult,
     respond: ({ _meta }, input) =>
-      Effect.map(opportunityAnswer(input.rows.id.id, input, withUnits), (answer) => withMore(answer, told(_meta)))
+      Effect.map(opportunityAnswer(input.rows.id.id, input, withUnits), (answer) =>
+        withMore(answer, dispatchMeta(_meta))
+      )
   })
 const when = () => timestamp({ nullable: true })
 
@@ -214,7 +216,7 @@ const unitShown = { asset: Shown.row(() => assignmentResource), ...dispatchMetaS
 const shownUnit = ({ _meta, assignment_id }: typeof unitResult.Type, input: Input) =>
   Effect.map(renderById(assignmentResource, Number(assignment_id), input.query, viewContext(input)), (body) => ({
     ...body,
-    ...told(_meta)
+    ...dispatchMeta(_meta)
   }))
 
 const allocateOne = command("POST", `${path}/{id}/items/{item}/assets`, {

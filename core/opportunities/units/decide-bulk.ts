@@ -32,11 +32,11 @@ const moved = (
   set: Partial<ItemRow>,
   also: JsonObject,
   context: DecideContext,
-  told?: HeldBack
+  held_back?: HeldBack
 ): BulkDecided =>
   Result.map(promoteStatus(state, withLine(state.opportunity, line.id, set), [line.id], context), (events) => ({
     events: [lineChanged(line, event, set, also), ...events],
-    result: { id: state.opportunity.header.id, item_id: line.id, _meta: told ?? null }
+    result: { id: state.opportunity.header.id, item_id: line.id, _meta: held_back ?? null }
   }))
 
 export const dispatchQuantity = (
@@ -56,7 +56,7 @@ export const dispatchQuantity = (
         "quantity",
         `The line asks for ${line.quantity}; ${line.dispatched_quantity} went out already.`
       )
-    const told = yield* dispatchGate(state, [line.id], context)
+    const held_back = yield* dispatchGate(state, [line.id], context)
     return yield* moved(
       state,
       line,
@@ -64,7 +64,7 @@ export const dispatchQuantity = (
       { dispatched_quantity },
       { quantity, dispatched_by },
       context,
-      told
+      held_back
     )
   })
 
@@ -88,7 +88,7 @@ export const returnQuantity = (
     return yield* moved(state, line, "bulk_returned", { returned_quantity }, { quantity, ...about }, context)
   })
 
-/** A new quantity for the line, priced again; what is out cannot be wished away. */
+/** A new quantity for the line, which is priced again. 422 on `new_quantity` below what was dispatched. */
 export const adjustQuantity = (
   state: DecisionState,
   line: ItemRow,

@@ -25,7 +25,7 @@ export const asset_assignments = table(
   {
     opportunity_id: opportunityId(),
     opportunity_item_id: ref("opportunity_items", { computed: true, on_delete: "handled" }),
-    /** A unit stays while an open opportunity has it; on closed ones the row is a record of what went out. */
+    /** A stock level is not deleted while an open opportunity has it; on closed ones the row is a record. */
     stock_level_id: ref("stock_levels", {
       computed: true,
       on_delete: "refuse",
@@ -48,7 +48,7 @@ export const asset_assignments = table(
     lease_block_size: 1_000,
     visibility: {
       all_columns: ["opportunities.*", "containers.*", "shortages.*"],
-      // A unit that an open opportunity has is not deleted.
+      // Needed offline to refuse the deletion of a unit that an open opportunity has.
       granted_columns: [{ to: ["stock.*"], columns: ["opportunity_id", "stock_level_id", "status"] }]
     },
     indexes: [["opportunity_id"], ["opportunity_item_id"], ["stock_level_id", "status"]]

@@ -1,4 +1,4 @@
-/** Quote versions: made, chosen, sent, answered, put aside (rules/opportunities 13). */
+/** Rules of quote versions: make, activate, send, answer, relabel and delete them (rules/opportunities 13). */
 import { Result } from "effect"
 import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
 import type { NewEvent } from "../../kernel/event.ts"
@@ -21,7 +21,7 @@ export const draft = 0,
   accepted = 2,
   declined = 3,
   superseded = 4
-/** Not answered and not replaced. */
+/** Neither answered nor superseded. */
 const isOpen = ({ status }: VersionRow): boolean => status === draft || status === sent
 const refuse = (text: string, field = "state"): Result.Result<never, Rejection> =>
   Result.fail(invalidField(field, text))
@@ -191,7 +191,7 @@ export const relabelVersion = (state: DecisionState, version: VersionRow, label:
     return { events, result: { id: version.id } }
   })
 
-/** Neither the active version nor the last; its lines go with it, and what it had superseded is open again. */
+/** Not for the active version or the only one. Its lines are removed, and the versions it superseded are open again. */
 export const deleteVersion = (
   state: DecisionState,
   version: VersionRow,
@@ -245,8 +245,8 @@ export const deleteVersion = (
   })
 
 /**
- * What a conversion to an order does to versions: the newest accepted one is confirmed, else the active one; what is
- * still open beside it is superseded. The opportunity is as the confirmed version has it.
+ * On conversion to an order the newest accepted version, else the active one, is confirmed: it becomes the active one, and the
+ * versions that are still open are superseded.
  */
 export const confirmVersion = (
   state: DecisionState,

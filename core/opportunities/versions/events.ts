@@ -48,7 +48,7 @@ const versionCreatedEvent = eventType("opportunity.version_created", {
     }
   })
 })
-/** `items`: the lines it has of its own; the first version adopts all lines there are. `set`: what becomes of the header. */
+/** `items`: its own lines; `adopts`: the first version takes over the lines there are instead. `set`: the columns of the header that change. */
 export const versionCreated = (
   header: OpportunityRow,
   row: VersionRow,
@@ -78,7 +78,7 @@ const versionActivatedEvent = eventType("opportunity.version_activated", {
     new_values: set as JsonObject
   })
 })
-/** `totals` are the version's own from now on. */
+/** `totals`: the totals of the version. */
 export const versionActivated = (
   header: OpportunityRow,
   version_id: number,
@@ -96,7 +96,7 @@ const versionDeletedEvent = eventType("opportunity.version_deleted", {
       version_id: Schema.Int,
       version_number: Schema.Int,
       reason: Schema.NullOr(Schema.String),
-      // Versions it had superseded, as they are again.
+      // Versions that it had superseded, with their status from before.
       restored: Schema.Array(keyedColumns(opportunity_versions))
     }),
   project: ({ id, restored, set, version_id }, { recorded_at }) => [
