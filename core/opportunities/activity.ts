@@ -1,4 +1,7 @@
-/** The activity of an opportunity, read from its stream: each event as an entry with old and new values (rules/opportunities 15). */
+/**
+ * The activity of an opportunity, read from its stream: each event as an entry with old and new values
+ * (rules/opportunities 15).
+ */
 import { decodeData } from "../kernel/event-type.ts"
 import type { StoredEvent } from "../kernel/event.ts"
 import { opportunityEvents } from "./events.ts"
@@ -10,7 +13,10 @@ const entries = new Map(
 /** The types of events that are entries. Prices and demands that follow from them are not. */
 export const activity_event_types: ReadonlyArray<string> = [...entries.keys()]
 
-/** One entry. `user_name`: the actor's present name, null for the system. `ip_address` is always null: the journal holds none. */
+/**
+ * One entry. `user_name`: the actor's present name, null for the system. `ip_address` is always null: the journal holds
+ * none.
+ */
 export const activityEntry = (event: StoredEvent, opportunity_id: number, user_name: string | null): AuditEntry => {
   const kind = entries.get(event.type)
   return {

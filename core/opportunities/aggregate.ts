@@ -1,4 +1,7 @@
-/** The state that rules decide on: an opportunity with its lines, costs and units, and the facts about customer, prices and stock. */
+/**
+ * The state that rules decide on: an opportunity with its lines, costs and units, and the facts about customer, prices
+ * and stock.
+ */
 import { Result } from "effect"
 import type { AvailabilitySnapshot, StockedProduct } from "../availability/snapshot.ts"
 import type { Demand } from "../availability/demand.ts"

@@ -1,6 +1,6 @@
 /**
- * What an opportunity demands of stock, who else holds its units, and which of its lines are short (rules/opportunities 10,
- * rules/availability 2 and 9).
+ * What an opportunity demands of stock, who else holds its units, and which of its lines are short (rules/opportunities
+ * 10, rules/availability 2 and 9).
  */
 import { Result } from "effect"
 import { type AvailabilitySnapshot, compositionOf } from "../availability/snapshot.ts"
@@ -50,8 +50,8 @@ const factsOf = (header: OpportunityRow): OpportunityFacts => header
 const demand_quantity_max = 2_147_483_647
 
 /**
- * The demands of one line; a deleted opportunity has none. 422 on `item_id` for kits nested too deeply or of too many parts,
- * on `quantity` for more of one product than can be counted.
+ * The demands of one line; a deleted opportunity has none. 422 on `item_id` for kits nested too deeply or of too many
+ * parts, on `quantity` for more of one product than can be counted.
  */
 export const demandsOf = (
   state: DecisionState,
@@ -130,7 +130,10 @@ export const conflictingHold = (
 export const unitHeldText = (unit: string, { demand, holder }: UnitHold): string =>
   `${unit} is held by ${holder} from ${demand.starts_at} to ${demand.ends_at}.`
 
-/** A snapshot in which the opportunity's demands `own` replace those that are stored. The demands of a product are computed once. */
+/**
+ * A snapshot in which the opportunity's demands `own` replace those that are stored. The demands of a product are
+ * computed once.
+ */
 const withOpportunity = (
   snapshot: AvailabilitySnapshot,
   {
@@ -184,9 +187,9 @@ export const linesTakingStock = (opportunity: Opportunity, settings: DemandSetti
   })
 
 /**
- * The lines that are short, given all demands of the opportunity as they will be; lines whose units are all back ask for
- * nothing. Where a plain product suffices for all its lines, they are not checked one by one. `only`: check no more than
- * these lines and others of the same products.
+ * The lines that are short, given all demands of the opportunity as they will be; lines whose units are all back ask
+ * for nothing. Where a plain product suffices for all its lines, they are not checked one by one. `only`: check no more
+ * than these lines and others of the same products.
  */
 export const shortagesOf = (
   state: DecisionState,
@@ -230,8 +233,8 @@ export const shortagesOf = (
   })
 }
 /**
- * Is there enough of a plain product for all demands, those of the opportunity included, at every moment from the first start
- * of these lines to their last end? False where that cannot be told for all lines together.
+ * Is there enough of a plain product for all demands, those of the opportunity included, at every moment from the first
+ * start of these lines to their last end? False where that cannot be told for all lines together.
  */
 const suffices = (snapshot: AvailabilitySnapshot, product_id: number, lines: ReadonlyArray<LineAtStore>): boolean => {
   if (compositionOf(snapshot.products.get(product_id)) !== "plain") return false

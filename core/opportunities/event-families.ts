@@ -68,7 +68,10 @@ export const withReason = ({ new_values, old_values }: ActivityValues, key = "re
   new_values: { ...new_values, reason: new_values?.[key] ?? null }
 })
 
-/** How one event of a family is declared: what it means, and how the activity shows it where that is not the family's way. */
+/**
+ * How one event of a family is declared: what it means, and how the activity shows it where that is not the family's
+ * way.
+ */
 type Declared<Data> =
   | string
   | { readonly meaning: string; readonly activity: ((data: Data) => ActivityValues) | "no entry" }

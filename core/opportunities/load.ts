@@ -29,7 +29,9 @@ export interface LoadOptions {
   /** Products whose rates may price a line. Rates are read for no others. */
   readonly rated_product_ids?: ReadonlyArray<number>
   readonly level_ids?: ReadonlyArray<number>
-  /** Locks its units and its store against deletion until the command ends: for moves after which it holds them again. */
+  /**
+   * Locks its units and its store against deletion until the command ends: for moves after which it holds them again.
+   */
   readonly lock?: boolean
   /** Reads the stock that the lines take from, to find shortages. */
   readonly stock?: boolean
@@ -39,9 +41,15 @@ export interface LoadOptions {
   readonly member_id?: number | null
   readonly store_id?: number | null
   readonly surcharge_group_ids?: ReadonlyArray<number>
-  /** Reads lines of the active version, and of other versions only those that hold units. Not enough for rules about versions, nor for those that depend on whether anything was ever dispatched. */
+  /**
+   * Reads lines of the active version, and of other versions only those that hold units. Not enough for rules about
+   * versions, nor for those that depend on whether anything was ever dispatched.
+   */
   readonly live_only?: boolean
-  /** The stored lines whose demands and units the command may change; those of other lines are not read. Absent: all lines. */
+  /**
+   * The stored lines whose demands and units the command may change; those of other lines are not read. Absent: all
+   * lines.
+   */
   readonly touched_line_ids?: ReadonlyArray<number> | ((opportunity: Opportunity) => ReadonlyArray<number>)
   /** Lines to read whatever their version. */
   readonly line_ids?: ReadonlyArray<number>

@@ -1,6 +1,6 @@
 /**
- * Reading opportunities: the list and one of them, its units, what is free for its lines, its activity, and what may be done
- * with it (rules/opportunities 2, 4, 9.1, 10, 15).
+ * Reading opportunities: the list and one of them, its units, what is free for its lines, its activity, and what may be
+ * done with it (rules/opportunities 2, 4, 9.1, 10, 15).
  */
 import { Effect } from "effect"
 import { availabilityOfLines } from "../availability/lines-query.ts"

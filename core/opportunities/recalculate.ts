@@ -1,6 +1,6 @@
 /**
- * What follows from a change of an opportunity: the changed lines are priced, then discount rules, surcharges, totals and tax
- * of the whole are computed, and the demands on stock are updated. Events carry results, never differences.
+ * What follows from a change of an opportunity: the changed lines are priced, then discount rules, surcharges, totals
+ * and tax of the whole are computed, and the demands on stock are updated. Events carry results, never differences.
  */
 import { Result } from "effect"
 import type { LineShortage } from "../availability/line.ts"
@@ -52,7 +52,10 @@ export interface Recalculated {
   readonly events: ReadonlyArray<NewEvent>
 }
 
-/** `after`: the opportunity with the change, new lines included; `state.opportunity`: before it. 422 where prices or demands are refused. */
+/**
+ * `after`: the opportunity with the change, new lines included; `state.opportunity`: before it. 422 where prices or
+ * demands are refused.
+ */
 export const recalculate = (
   state: DecisionState,
   after: Opportunity,
@@ -167,7 +170,10 @@ const changed = <R extends AnyRow>(before: AnyRow, after: R): Partial<R> =>
     Object.entries(after).filter(([name, value]) => !sameJson((before[name] ?? null) as Json, (value ?? null) as Json))
   ) as Partial<R>
 
-/** Everything that pricing changed, in one event; undefined where nothing did. `change`: the opportunity after the command's own events. */
+/**
+ * Everything that pricing changed, in one event; undefined where nothing did. `change`: the opportunity after the
+ * command's own events.
+ */
 const pricedEvent = (change: Opportunity, before: Opportunity, after: Opportunity): NewEvent | undefined => {
   const set = changed(change.header, after.header)
   const known = new Map(before.lines.map((line) => [line.id, line]))
@@ -208,7 +214,9 @@ interface DemandUpdate {
   readonly events: ReadonlyArray<NewEvent>
 }
 
-/** The demands of the lines in scope; those that stay keep their ids. 422 on `state` when somebody else holds a unit. */
+/**
+ * The demands of the lines in scope; those that stay keep their ids. 422 on `state` when somebody else holds a unit.
+ */
 const demandsAfter = (
   state: DecisionState,
   opportunity: Opportunity,

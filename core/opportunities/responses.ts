@@ -1,4 +1,7 @@
-/** The answer of opportunity endpoints: the opportunity, and what this viewer may do with it (rules/opportunities 4, 4.1). */
+/**
+ * The answer of opportunity endpoints: the opportunity, and what this viewer may do with it (rules/opportunities 4,
+ * 4.1).
+ */
 import { Effect } from "effect"
 import type { Answer, Failure, Input } from "../kernel/endpoint.ts"
 import { includesOf } from "../kernel/query.ts"

@@ -1,4 +1,7 @@
-/** Opportunities: drafts, quotations and orders (rules/opportunities 4). Lines, costs, units and versions are in the folders beside. */
+/**
+ * Opportunities: drafts, quotations and orders (rules/opportunities 4). Lines, costs, units and versions are in the
+ * folders beside.
+ */
 import {
   boolean,
   code,

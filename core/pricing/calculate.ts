@@ -1,4 +1,4 @@
-/** POST /products/{product}/calculate_rate without the database: body in, answer out (rules/rates 6.3). */
+/** POST /products/{product}/calculate_rate as a pure function from body and facts to the answer (rules/rates 6.3). */
 import { Result } from "effect"
 import type { Json, JsonObject } from "../kernel/json.ts"
 import type { FieldErrors } from "../kernel/rejection.ts"
@@ -36,7 +36,7 @@ interface CalculateQuestion {
   readonly store_id: number | null
 }
 
-/** `explained`: with the steps that led to it. */
+/** `explained`: with the steps that led to the price. Failures by field of the body. */
 export const calculateEndpoint = (
   body: JsonObject,
   facts: CalculateFacts,
@@ -84,7 +84,7 @@ const readQuestion = (body: JsonObject, facts: CalculateFacts): Result.Result<Ca
   if (from !== undefined && to !== undefined && to.epoch_ms < from.epoch_ms) {
     errors["end"] = ["The end must be a date after or equal to start."]
   }
-  // Exact lower case here, unlike in the bodies that store a product rate.
+  // Lower case only, unlike in bodies that store a product rate.
   const transaction_type = isAbsent(body["transaction_type"]) ? "rental" : body["transaction_type"]
   if (!isRateTransactionType(transaction_type)) {
     errors["transaction_type"] = [

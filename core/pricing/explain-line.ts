@@ -1,4 +1,6 @@
-/** How one line of an opportunity got its net: price by hand or by rate, time, quantity, its own discount, tax taken out (rules/rates 9). */
+/**
+ * Explains the net of one line: manual price or rate, time, quantity, its own discount, tax taken out (rules/rates 9).
+ */
 import { Result } from "effect"
 import { exact, wholeUnits } from "../values/decimal.ts"
 import { formatMoney } from "../values/money.ts"
@@ -12,14 +14,14 @@ import { inclusiveTax } from "./tax.ts"
 
 export interface LineFacts {
   readonly request: LineRequest & { readonly rate: LineRate | null }
-  /** Where a rate was looked for; null where none was. */
+  /** The rates it was chosen from; null where no rate applies. */
   readonly rate: {
     readonly rates: ReadonlyArray<PricedRate>
     readonly question: RateLookup
     readonly money: LineCurrency
   } | null
 }
-/** What stands on the line, minor units. */
+/** The stored figures of the line, in minor units. */
 export interface StoredLine {
   readonly unit_price: number
   /** Less the line's own discount; with tax where prices include it. */
@@ -28,8 +30,8 @@ export interface StoredLine {
 }
 
 /**
- * The steps to a line's net before rules. A line keeps the price of its last change: where what is known now leads
- * elsewhere, that is said instead of steps that would not lead to what stands there.
+ * The steps to a line's net before discount rules. A line keeps the price of its last change: where the present rates
+ * lead to another price, one step says so in place of the others.
  */
 export const explainLine = (facts: LineFacts, stored: StoredLine): ReadonlyArray<Step> => {
   const { request } = facts

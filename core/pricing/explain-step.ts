@@ -8,16 +8,21 @@ export const stepShown = { figure: text(), rule: text(), words: text(), from: te
 export interface Step {
   /** The figure it leads to, named as the answer names it: `units`, `items.12.total`, `tax_total`. */
   readonly figure: string
-  /** What decided: `highest_priority`, `leeway`, `factor`, `tax_group`. For machines; the words are for people. */
+  /**
+   * The rule that applied: `highest_priority`, `leeway`, `factor`, `tax_group`. For machines; the words are for people.
+   */
   readonly rule: string
   readonly words: string
-  /** What stood there before, as text; null where nothing did. */
+  /** The value before, as text; null where there was none. */
   readonly from: string | null
-  /** What stands there after it. */
+  /** The value after. */
   readonly to: string
 }
 
-/** The end of a sentence about an amount that was rounded to its minor unit; empty where nothing was. `minor` is exact, in minor units. */
+/**
+ * The end of a sentence about an amount that was rounded to its minor unit; empty where nothing was. `minor` is exact,
+ * in minor units.
+ */
 export const roundingWords = (minor: Numeric, currency: string): string => {
   const value = exact(minor)
   if (value.isInteger()) return ""

@@ -1,4 +1,7 @@
-/** How the sums of an opportunity came about: discount rules, surcharges, deal price, tax by group, locks (rules/rates 9, rules/billing 4 and 5). */
+/**
+ * Explains the sums of an opportunity: discount rules, surcharges, deal price, tax by group, locks (rules/rates 9,
+ * rules/billing 4, 5).
+ */
 import { exact } from "../values/decimal.ts"
 import { formatMoney } from "../values/money.ts"
 import { type Discounts, discountCandidates } from "./discounts.ts"
@@ -13,7 +16,7 @@ export interface NamedCost extends TotalCost {
 }
 export interface TotalsFacts {
   readonly request: StagesRequest
-  /** What `priceOpportunity` makes of the request. */
+  /** The result of `priceOpportunity` for the request. */
   readonly priced: PricedOpportunity
   readonly costs: ReadonlyArray<NamedCost>
 }
@@ -87,7 +90,7 @@ const explainRules = (facts: TotalsFacts): ReadonlyArray<Step> => {
 const worth = ({ applied }: Discounts): number => applied.reduce((sum, { amount }) => sum + amount, 0)
 const namesOf = ({ applied }: Discounts): string => applied.map(({ name }) => `"${name}"`).join(" and then ")
 
-/** Where more than one way to discount was open: which was taken, and what the others would have given. */
+/** Where several discounts were possible: the one taken, and the amounts of the others. */
 const explainContest = (facts: TotalsFacts): ReadonlyArray<Step> => {
   const money = moneyOf(facts)
   const { alone, stack } = discountCandidates(discountRequestOf(facts.request))
@@ -110,13 +113,13 @@ const explainSurcharges = (facts: TotalsFacts): ReadonlyArray<Step> => {
   const { priced, request } = facts
   const money = moneyOf(facts)
   if (request.deal_total !== null) return []
-  const reckoned = new Map(
+  const computed = new Map(
     request.locked !== null
       ? []
       : calculateSurcharges(surchargeRequestOf(request, priced.line_discounts)).map((one) => [one.surcharge_id, one])
   )
   return priced.surcharges.map((applied): Step => {
-    const one = reckoned.get(applied.surcharge_id)
+    const one = computed.get(applied.surcharge_id)
     return {
       figure: "service_charge_total",
       rule: "surcharge",

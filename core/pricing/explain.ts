@@ -1,6 +1,6 @@
 /**
- * How the price of a hire came about, in words: which rate won, how the time was counted, what each modifier did, where
- * it was rounded (rules/rates 4, 5). Computed from the same parts as the price, so it says what was done.
+ * Explains the price of a hire: which rate was chosen, how the time was counted, what each modifier did, and where it
+ * was rounded (rules/rates 4, 5). It uses the functions that compute the price.
  */
 import { Result } from "effect"
 import { isJsonObject } from "../kernel/json.ts"
@@ -20,7 +20,7 @@ const rateName = (rate: PricedRate): string =>
   `rate ${rate.id} (${rate.definition_name ?? strategyLabel(rate.method.calculation_strategy)}, ` +
   `${formatMoney(rate.price, rate.currency)} ${rate.currency})`
 
-/** Which rate prices the hire, and why that one. `rates` are all those it was chosen from. */
+/** Which of the `rates` prices the hire, and why. */
 export const explainChoice = (rates: ReadonlyArray<PricedRate>, question: RateLookup): Step => {
   const start = parseMoment(question.start)
   const day = start === undefined ? question.start : plainDateOf(start)
@@ -43,7 +43,9 @@ export const explainChoice = (rates: ReadonlyArray<PricedRate>, question: RateLo
   return { ...choice, rule, words: `${name} wins over ${beaten} ${of}: ${why}.` }
 }
 
-/** How the engine came to its total: the time, the strategy, each modifier, the quantity. Empty where it refuses. */
+/**
+ * How the engine came to its total: the time, the strategy, each modifier, the quantity. Empty where the engine fails.
+ */
 export const explainCalculation = (request: RateRequest): ReadonlyArray<Step> => {
   const start = parseMoment(request.start),
     end = parseMoment(request.end)
@@ -147,7 +149,7 @@ const explainModifier = (
   ]
 }
 
-/** How an answer of calculate_rate came about: the choice of the rate, then the calculation with it. */
+/** Explains an answer of calculate_rate: the choice of the rate, then the calculation. */
 export const explainRate = (
   rates: ReadonlyArray<PricedRate>,
   question: RateLookup,

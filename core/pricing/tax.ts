@@ -1,4 +1,4 @@
-/** Tax: how much of an amount it is, and which rule decides the percentage (rules/rates 8). */
+/** Tax: its amount, and the rule that decides its percentage (rules/rates 8). */
 import { formatDecimal } from "../values/decimal.ts"
 import { percentOfMoney, withoutPercent } from "../values/money.ts"
 
@@ -39,7 +39,7 @@ export interface TaxRule {
   readonly priority: number
   readonly is_active: boolean
 }
-/** Everything tax depends on apart from the two classes asked about. */
+/** Everything tax depends on but the two tax classes. */
 export interface TaxTable {
   readonly rules: ReadonlyArray<TaxRule>
   readonly rates: ReadonlyArray<TaxRate>

@@ -1,4 +1,4 @@
-/** How rate definitions are asked for (rules/rates 6.1). */
+/** Endpoints of rate definitions (rules/rates 6.1). */
 import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { command } from "../kernel/endpoint.ts"

@@ -56,7 +56,10 @@ const suffix = " (cloned)"
 /** The source's subject with the suffix, shortened to 255 characters. */
 export const clonedSubject = (subject: string): string => [...subject].slice(0, 255 - suffix.length).join("") + suffix
 
-/** Copies the header, the lines of the active version with their manual prices, and the costs; no status, unit or version. */
+/**
+ * Copies the header, the lines of the active version with their manual prices, and the costs; no status, unit or
+ * version.
+ */
 export const cloneOpportunity = (facts: CloneFacts, subject: string | null, context: DecideContext): Decided =>
   Result.gen(function* () {
     const { opportunity: source } = facts.known

@@ -26,7 +26,10 @@ export interface CreateFacts extends HeaderFacts {
 }
 type Values = Partial<OpportunityRow>
 
-/** Errors for ends before their starts; the phases of a job are not checked (rules/opportunities 4). Reported along with errors of single fields. */
+/**
+ * Errors for ends before their starts; the phases of a job are not checked (rules/opportunities 4). Reported along with
+ * errors of single fields.
+ */
 export const windowErrors = (values: JsonObject): FieldErrors => {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   for (const prefix of ["", "charge_"]) {

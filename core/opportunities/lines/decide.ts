@@ -27,8 +27,8 @@ export interface AddFacts {
 const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
 
 /**
- * A line's own window: what was sent, else the opportunity's dates, else one day from now (rules/opportunities 7.2). Lines of
- * an opportunity with a start and no end are open-ended: they take stock without limit.
+ * A line's own window: what was sent, else the opportunity's dates, else one day from now (rules/opportunities 7.2).
+ * Lines of an opportunity with a start and no end are open-ended: they take stock without limit.
  */
 export const windowOf = (
   header: OpportunityRow,
@@ -123,7 +123,8 @@ const placeOf = (opportunity: Opportunity, type: ItemType, sent: AddLine): Resul
 }
 
 /**
- * Lines for the accessories included with a product, one level deep, with the terms of its line (rules/opportunities 7.2).
+ * Lines for the accessories included with a product, one level deep, with the terms of its line (rules/opportunities
+ * 7.2).
  */
 const includedLines = (
   state: DecisionState,

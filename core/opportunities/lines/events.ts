@@ -21,7 +21,9 @@ export const lineAdded = item_added.make
 
 /** The quantity just counted out or in, without what was counted before. */
 const newOnly = (data: Change): ActivityValues => ({ old_values: null, new_values: usualActivity(data).new_values })
-/** The column `item_id` of a line is its product; in the activity `item_id` is the line, and `product_id` the product. */
+/**
+ * The column `item_id` of a line is its product; in the activity `item_id` is the line, and `product_id` the product.
+ */
 const withProducts = (data: Change): ActivityValues => {
   const { new_values, old_values } = usualActivity(data)
   const product = (values: JsonObject | null, columns: AnyRow): JsonObject => ({

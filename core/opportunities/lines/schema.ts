@@ -62,7 +62,9 @@ const itemColumns = {
   /** The store whose stock it takes, where that is another than the opportunity's. */
   dispatch_store_id: ref("stores", { nullable: true, computed: true, hidden: true, on_delete: "clear" }),
   return_store_id: ref("stores", { nullable: true, computed: true, hidden: true, on_delete: "clear" }),
-  /** When the line at `origin_item_id` was made; null for one that is no copy. Discount rules deleted later still apply. */
+  /**
+   * When the line at `origin_item_id` was made; null for one that is no copy. Discount rules deleted later still apply.
+   */
   first_made_at: timestamp({ nullable: true, computed: true, hidden: true }),
   /** The line of an earlier version that this one was copied from, through all versions. */
   origin_item_id: ref("opportunity_items", { nullable: true, computed: true, hidden: true, on_delete: "keep" }),

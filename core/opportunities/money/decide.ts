@@ -24,7 +24,7 @@ const byHand = (cost: CostRow): Result.Result<void, Rejection> =>
     ? Result.succeed(undefined)
     : refuse("cost", "This cost is worked out from a surcharge group; switch the group off on the opportunity instead.")
 
-/** Costs are taxed in the default product class; shown for information, like a line's. */
+/** The tax rate shown with a cost, for information: costs are taxed in the default product class. */
 const taxShown = (state: DecisionState): Partial<CostRow> => ({
   tax_rate: taxOf(state, state.tax.default_product_tax_class_id).percentage
 })
@@ -76,7 +76,7 @@ export const removeCost = (state: DecisionState, cost: CostRow, context: DecideC
     return { events: [costRemoved(cost), ...recalculated.events], result: { id: opportunity.header.id } }
   })
 
-/** One figure for the whole opportunity, net; the sums of lines and costs stay what they are. 422 on `opportunity` while locked. */
+/** A net price for the whole opportunity; lines and costs keep theirs. 422 on `opportunity` while prices are locked. */
 export const setDealPrice = (
   state: DecisionState,
   deal_total: number,
@@ -92,7 +92,7 @@ export const setDealPrice = (
     if (opportunity.header.deal_total === deal_total) return { events: [], result: { id: opportunity.header.id } }
     return yield* withDealTotal(state, "deal_price_set", deal_total, context)
   })
-/** Allowed while locked, and on an opportunity without one (rules/opportunities 0). */
+/** Allowed while prices are locked; without a deal price nothing happens (rules/opportunities 0). */
 export const clearDealPrice = (state: DecisionState, context: DecideContext): Decided =>
   Result.gen(function* () {
     yield* requireTransition(state.opportunity.header, "edit")

@@ -1,4 +1,4 @@
-/** How the figures of an opportunity came about, in words: lines in their order, then rules, surcharges, totals and tax. */
+/** Explains the prices of an opportunity: lines in their order, then discount rules, surcharges, totals and tax. */
 import { Effect, Result } from "effect"
 import type { Failure, Input } from "../../kernel/endpoint.ts"
 import { type Json, type JsonObject, sameJson } from "../../kernel/json.ts"
@@ -14,7 +14,7 @@ import { opportunity_items } from "../lines/schema.ts"
 import { pricingRequestOf, stagesOf } from "./pricing.ts"
 import { type OpportunityRow, totalFields } from "../schema.ts"
 
-/** Pure: the same facts, the same words. */
+/** Steps named after the figures of the answer: `items.12.total`, `tax_total`. */
 export const explainOpportunity = (state: DecisionState, now: string): ReadonlyArray<Step> => {
   const { opportunity } = state
   const { header } = opportunity
@@ -51,10 +51,10 @@ export const explainOpportunity = (state: DecisionState, now: string): ReadonlyA
   const request = stagesOf(state, opportunity, now)
   const priced = priceOpportunity(request)
   if (Result.isFailure(priced)) return steps
-  const standing =
+  const is_current =
     sameJson(pick(header), pick({ ...priced.success.totals })) &&
     lines.every((line) => priced.success.line_nets.get(line.id) === line.total)
-  return standing
+  return is_current
     ? [
         ...steps,
         ...explainTotals({

@@ -1,5 +1,6 @@
 /**
- * Endpoints of the shortages of one opportunity: list and acknowledge them (rules/opportunities 9.5, rules/availability 9).
+ * Endpoints of the shortages of one opportunity: list and acknowledge them (rules/opportunities 9.5, rules/availability
+ * 9).
  */
 import { Effect } from "effect"
 import { command, type Endpoint, get } from "../../kernel/endpoint.ts"
@@ -36,7 +37,10 @@ const shortageShown = {
   is_critical: boolean()
 }
 
-/** In every state: for a draft, what it would be short of. All in one page, with the total in `meta` (rules/conventions 2). */
+/**
+ * In every state: for a draft, what it would be short of. All in one page, with the total in `meta` (rules/conventions
+ * 2).
+ */
 const list = get(`${path}/{id}/shortages`, {
   answer: { shortages: Shown.objects(shortageShown), meta: Shown.meta },
   name: "opportunities.shortages",

@@ -1,4 +1,7 @@
-/** Which actions an opportunity allows now, and why not the others (rules/opportunities 2): by the rules that decide the actions. */
+/**
+ * Which actions an opportunity allows now, and why not the others (rules/opportunities 2): by the rules that decide the
+ * actions.
+ */
 import { Result } from "effect"
 import type { DecideContext } from "../../kernel/endpoint.ts"
 import { hasOnePermission } from "../../kernel/viewer.ts"

@@ -43,7 +43,10 @@ const refuse = (text: string, field = "state"): Result.Result<never, Rejection> 
   Result.fail(invalidField(field, text))
 const done = (id: number): Id => ({ id })
 
-/** Sets columns of the header; the demands of all lines follow. `before`: the opportunity and the events of what comes first. */
+/**
+ * Sets columns of the header; the demands of all lines follow. `before`: the opportunity and the events of what comes
+ * first.
+ */
 const moveTo = (
   state: DecisionState,
   name: StatusChange,
@@ -200,7 +203,10 @@ export const convertToOrder = (state: DecisionState, shortage_notes: string | nu
     }
   })
 
-/** To any status of the same state; to the present one nothing happens. 422 on `status` for a number the state does not have. */
+/**
+ * To any status of the same state; to the present one nothing happens. 422 on `status` for a number the state does not
+ * have.
+ */
 export const changeStatus = (state: DecisionState, status: number, context: DecideContext): Decided =>
   Result.gen(function* () {
     const { header } = state.opportunity

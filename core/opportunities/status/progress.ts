@@ -1,4 +1,7 @@
-/** How an order's status follows from its units and quantities, and the check before a dispatch (rules/opportunities 9.4, 9.5). */
+/**
+ * How an order's status follows from its units and quantities, and the check before a dispatch (rules/opportunities
+ * 9.4, 9.5).
+ */
 import { Result } from "effect"
 import type { LineShortage } from "../../availability/line.ts"
 import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
@@ -16,8 +19,9 @@ import * as Shown from "../../kernel/answer-schema.ts"
 import { tracking_types } from "../../availability/line.ts"
 
 /**
- * The status of an order by its live lines, the first that applies: Dispatched while something is still to go, On Hire while
- * something is out, Returned while something waits for its check, else Checked. Undefined where nothing was ever dispatched.
+ * The status of an order by its live lines, the first that applies: Dispatched while something is still to go, On Hire
+ * while something is out, Returned while something waits for its check, else Checked. Undefined where nothing was ever
+ * dispatched.
  */
 export const derivedStatus = (opportunity: Opportunity): number | undefined => {
   const lines = liveLines(opportunity)
@@ -36,7 +40,9 @@ export const derivedStatus = (opportunity: Opportunity): number | undefined => {
         : statuses.checked.status
 }
 
-/** The opportunity with its derived status, and the event of the change. After the only dispatch is undone it is Active. */
+/**
+ * The opportunity with its derived status, and the event of the change. After the only dispatch is undone it is Active.
+ */
 const promoted = (
   opportunity: Opportunity,
   undone: boolean
@@ -51,7 +57,10 @@ const promoted = (
       }
 }
 
-/** After changes of units or quantities: one change of the order's status, then the demands of all lines, or of those touched. */
+/**
+ * After changes of units or quantities: one change of the order's status, then the demands of all lines, or of those
+ * touched.
+ */
 export const promoteStatus = (
   state: DecisionState,
   after: Opportunity,
@@ -113,7 +122,10 @@ export const bulkResult = Shown.keys({
   _meta: Shown.keys(dispatch_meta_fields, { nullable: true })
 })
 export type BulkDecided = Decided<typeof bulkResult.Type>
-/** 422 with the code `dispatch_block` where the store's policy blocks; else `_meta` of the answer, undefined where nothing is short or the policy allows it (rules/opportunities 9.5). */
+/**
+ * 422 with the code `dispatch_block` where the store's policy blocks; else `_meta` of the answer, undefined where
+ * nothing is short or the policy allows it (rules/opportunities 9.5).
+ */
 export const dispatchGate = (
   state: DecisionState,
   line_ids: ReadonlyArray<number>,

@@ -1,4 +1,7 @@
-/** States, statuses, and the table of what is allowed in each, which rules and `available_actions` use (rules/opportunities 1). */
+/**
+ * States, statuses, and the table of what is allowed in each, which rules and `available_actions` use
+ * (rules/opportunities 1).
+ */
 import { Result } from "effect"
 import type { ColumnValues } from "../../kernel/field.ts"
 import { invalidField, type Rejection } from "../../kernel/rejection.ts"
@@ -70,7 +73,9 @@ export type Transition =
   | "delete"
   | "participants"
 
-/** Where a move leads: to a status, to the same one (`stays`), to any of the same state (`sibling`), or it is `refused`. */
+/**
+ * Where a move leads: to a status, to the same one (`stays`), to any of the same state (`sibling`), or it is `refused`.
+ */
 type Outcome = StatusName | "stays" | "sibling" | "refused"
 type Cells = { readonly [M in Transition]: Outcome }
 

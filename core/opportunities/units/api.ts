@@ -1,4 +1,7 @@
-/** Endpoints of single units: allocate them to lines and move them through their statuses, one or many at once (rules/opportunities 9.1, 9.2). */
+/**
+ * Endpoints of single units: allocate them to lines and move them through their statuses, one or many at once
+ * (rules/opportunities 9.1, 9.2).
+ */
 import { Effect, Result } from "effect"
 import {
   command,

@@ -35,7 +35,10 @@ export const allocatedCountChanged = (
     return changed === undefined ? [] : [changed]
   })
 
-/** Why this unit cannot be allocated to this line. `opportunity` includes the units allocated before it in the same request. */
+/**
+ * Why this unit cannot be allocated to this line. `opportunity` includes the units allocated before it in the same
+ * request.
+ */
 const allocationRefusal = (
   state: DecisionState,
   opportunity: Opportunity,

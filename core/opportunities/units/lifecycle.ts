@@ -1,6 +1,6 @@
 /**
- * The steps of a unit: prepared, dispatched, on hire, returned, checked; and back to an earlier status where one was recorded
- * by mistake (rules/opportunities 9.1, 9.2).
+ * The steps of a unit: prepared, dispatched, on hire, returned, checked; and back to an earlier status where one was
+ * recorded by mistake (rules/opportunities 9.1, 9.2).
  */
 import { Result } from "effect"
 import type { DecideContext } from "../../kernel/endpoint.ts"
@@ -106,8 +106,9 @@ export interface UnitMovement {
   readonly field: string
 }
 /**
- * All units make all steps, or none does. The order's status follows once for all of them. 422 on a unit's `field` where its
- * status does not allow a step, with the code `dispatch_block` where the store's policy does not (rules/opportunities 9.5).
+ * All units make all steps, or none does. The order's status follows once for all of them. 422 on a unit's `field`
+ * where its status does not allow a step, with the code `dispatch_block` where the store's policy does not
+ * (rules/opportunities 9.5).
  */
 export const moveUnits = (
   state: DecisionState,

@@ -245,8 +245,8 @@ export const deleteVersion = (
   })
 
 /**
- * On conversion to an order the newest accepted version, else the active one, is confirmed: it becomes the active one, and the
- * versions that are still open are superseded.
+ * On conversion to an order the newest accepted version, else the active one, is confirmed: it becomes the active one,
+ * and the versions that are still open are superseded.
  */
 export const confirmVersion = (
   state: DecisionState,

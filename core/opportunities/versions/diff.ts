@@ -31,7 +31,9 @@ export interface VersionLines {
 /** Copies of a line in later versions share the id of the line they go back to. */
 const originOf = (line: ItemRow): number => line.origin_item_id ?? line.id
 
-/** `added`: lines only the target has; `removed`: only the source; `changed`: lines of both that differ, field by field. */
+/**
+ * `added`: lines only the target has; `removed`: only the source; `changed`: lines of both that differ, field by field.
+ */
 export const versionDiff = (source: VersionLines, target: VersionLines) => {
   const byOrigin = ({ lines, shown }: VersionLines) =>
     new Map(

@@ -1,4 +1,7 @@
-/** What happens to the versions of a quotation (rules/opportunities 13). Each has lines of its own; those of the active one count. */
+/**
+ * What happens to the versions of a quotation (rules/opportunities 13). Each has lines of its own; those of the active
+ * one count.
+ */
 import { Schema } from "effect"
 import { remove, removeWhere, type RowChange, updateWhere } from "../../kernel/row-change.ts"
 import type { NewEvent } from "../../kernel/event.ts"
@@ -48,7 +51,10 @@ const versionCreatedEvent = eventType("opportunity.version_created", {
     }
   })
 })
-/** `items`: its own lines; `adopts`: the first version takes over the lines there are instead. `set`: the columns of the header that change. */
+/**
+ * `items`: its own lines; `adopts`: the first version takes over the lines there are instead. `set`: the columns of the
+ * header that change.
+ */
 export const versionCreated = (
   header: OpportunityRow,
   row: VersionRow,

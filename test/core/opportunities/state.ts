@@ -122,7 +122,9 @@ const only = <T>(found: T | undefined, what: string): T => {
 export const unitIn = ({ get }: Facts, id: number): AssignmentRow => only(get(asset_assignments, id), `unit ${id}`)
 export const lineIn = ({ get }: Facts): ItemRow => only(get(opportunity_items, line_id), "the line")
 
-/** What the rules decide on: opportunity 7 with all rows given. Nobody else has anything, and stock is not looked at. */
+/**
+ * What the rules decide on: opportunity 7 with all rows given. Nobody else has anything, and stock is not looked at.
+ */
 export const stateOf = ({ find, get }: Facts, more: Partial<DecisionState> = {}): DecisionState => {
   const of = { opportunity_id }
   const opportunity: Opportunity = {

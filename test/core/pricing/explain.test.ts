@@ -66,7 +66,8 @@ const rules = (steps: ReadonlyArray<Step>): ReadonlyArray<string> =>
   steps.map(({ figure, rule, to }) => `${figure} ${rule} ${to}`)
 
 describe("a calculation, step by step", () => {
-  // 14:00 Monday to 08:30 Wednesday; the cut-offs make it 00:00 Monday to 00:00 Wednesday: 2880 minutes, less 15 of leeway.
+  // 14:00 Monday to 08:30 Wednesday; the cut-offs make it 00:00 Monday to 00:00 Wednesday: 2880 minutes, less 15 of
+  // leeway.
   it("tells cut-offs, leeway and rounding of units (rules/rates 4.1)", () => {
     const strategy_config = { first_day_cutoff: "12:00", last_day_cutoff: "09:00", leeway_minutes: 15 }
     expect(rules(explainCalculation({ ...request, strategy_config }))).toEqual([

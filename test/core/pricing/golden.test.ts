@@ -1,4 +1,6 @@
-/** Every golden case of the rate engine, from the file itself. Times, prices and texts are the file's, none are ours. */
+/**
+ * Every golden case of the rate engine, from the file itself. Times, prices and texts are the file's, none are ours.
+ */
 import { Result } from "effect"
 import { existsSync, readFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"

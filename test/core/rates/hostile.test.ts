@@ -48,7 +48,8 @@ describe.each(engines)("hostile prices on %s", (engine) => {
     expect(refused(await ask(daily, { start: "0001-01-01", end: "9999-12-31" }))).toEqual([422, "end"])
   })
   it("a price beyond all money is exact to the penny", async () => {
-    // 21,474,836.47 × 802,803 days × 2,147,483,647 pieces. Years 1 to 2198 have 549 - 21 + 5 leap days; later than 2199 no time goes.
+    // 21,474,836.47 × 802,803 days × 2,147,483,647 pieces. Years 1 to 2198 have 549 - 21 + 5 leap days; later than 2199
+    // no time goes.
     const reply = await ask(daily, {
       start: "0001-01-01T00:00:00Z",
       end: "2199-01-01T00:00:00Z",

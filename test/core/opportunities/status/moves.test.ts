@@ -1,4 +1,7 @@
-/** The moves of an opportunity from status to status, as given, when and then: every event in full (rules/opportunities 1.1, 6). */
+/**
+ * The moves of an opportunity from status to status, as given, when and then: every event in full (rules/opportunities
+ * 1.1, 6).
+ */
 import { describe, it } from "vitest"
 import type { DecisionState } from "../../../../core/opportunities/aggregate.ts"
 import { opportunityEvents } from "../../../../core/opportunities/events.ts"
