@@ -1,10 +1,10 @@
 /**
- * Families of events that the facets of an opportunity share: changes of its header, and the events of its child rows (lines,
- * costs, participants, allocated units, versions). All lie in the stream `opportunity:<id>`, so that the stream read
- * backwards is the opportunity's activity (rules/opportunities 15).
+ * Families of events that the facets of an opportunity share: changes of its header, and the events of its child rows
+ * (lines, costs, participants, allocated units, versions). All are in the stream `opportunity:<id>`: read backwards, it is
+ * the opportunity's activity (rules/opportunities 15).
  *
- * In their data `set` holds the columns an event changes, `was` the same columns before, and `also` what the activity shows
- * and no table stores.
+ * In their data `set` holds the columns an event changes, `was` the same columns before, and `also` what the activity
+ * shows and no table stores.
  */
 import { Schema } from "effect"
 import { remove, type RowChange, update } from "../kernel/row-change.ts"

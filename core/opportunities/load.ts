@@ -65,7 +65,7 @@ interface Now {
   readonly now: string
 }
 
-export const loadOpportunity = Effect.fnUntraced(function* (
+const loadOpportunity = Effect.fnUntraced(function* (
   header: OpportunityRow,
   { line_ids = [], live_only = false }: LoadOptions = {}
 ): Effect.fn.Return<Opportunity, Failure, Store> {
@@ -171,7 +171,7 @@ export const loadDecisionState = Effect.fnUntraced(function* (
 })
 
 /** Active demands of others on these units, each with the name of its holder. Two queries. */
-export const loadUnitHolds = Effect.fnUntraced(function* (
+const loadUnitHolds = Effect.fnUntraced(function* (
   opportunity_id: number,
   level_ids: ReadonlyArray<number>
 ): Effect.fn.Return<ReadonlyArray<UnitHold>, Failure, Store> {

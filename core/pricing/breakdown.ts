@@ -2,7 +2,7 @@
 import { formatMoney } from "../values/money.ts"
 import type { Modifier } from "./strategies.ts"
 
-export interface RateLineItem {
+interface RateLineItem {
   /** 1-based position of the first and the last unit, both inclusive. */
   readonly period_from: number
   readonly period_to: number
@@ -11,7 +11,7 @@ export interface RateLineItem {
   readonly unit_price: string
   readonly line_total: string
 }
-export interface AppliedModifier {
+interface AppliedModifier {
   readonly key: Modifier
   readonly label: string
   /** Free text; not for parsing. */

@@ -10,14 +10,14 @@ import type { Step } from "./explain-step.ts"
 import { type PricedRate, resolveProductRate } from "./resolution.ts"
 import { isRateTransactionType, type RateTransactionType, rateTransactionTypes } from "./strategies.ts"
 
-export interface CalculateFacts {
+interface CalculateFacts {
   /** All rates of the product. */
   readonly rates: ReadonlyArray<PricedRate>
   readonly base_currency: string
   readonly store_exists: (store_id: number) => boolean
 }
 
-export interface CalculateAnswer {
+interface CalculateAnswer {
   readonly rate_breakdown: RateBreakdown
   readonly meta: {
     /** False: no rate matched and the breakdown is priced at zero; not an error. */

@@ -17,7 +17,7 @@ interface Named {
   readonly key: string
   readonly label: string
 }
-export interface NumberField extends Named {
+interface NumberField extends Named {
   readonly type: "number"
   readonly default: number | null
   readonly required: boolean
@@ -26,20 +26,20 @@ export interface NumberField extends Named {
   /** The field beside it that this number must not be less than. */
   readonly not_below?: string
 }
-export interface DecimalField extends Named {
+interface DecimalField extends Named {
   readonly type: "decimal"
   readonly default: string | null
   readonly required: boolean
   /** For display only: a value with more decimals is stored as sent. */
   readonly decimals: number
 }
-export interface SelectField extends Named {
+interface SelectField extends Named {
   readonly type: "select"
   readonly default: string | null
   readonly required: boolean
   readonly options: { readonly [value: string]: string }
 }
-export interface TimeField extends Named {
+interface TimeField extends Named {
   readonly type: "time"
   readonly default: string | null
   readonly required: boolean
@@ -48,7 +48,7 @@ export type ValueField = NumberField | DecimalField | SelectField | TimeField
 /**
  * Fields shown together under a condition. Their values are stored beside the others, not below the key of the group.
  */
-export interface GroupField extends Named {
+interface GroupField extends Named {
   readonly type: "group"
   readonly fields: ReadonlyArray<ValueField>
   readonly visible_when: ReadonlyArray<{ readonly field: string; readonly value: string }>
@@ -143,7 +143,7 @@ export const modifierFields: { readonly [M in Modifier]: ReadonlyArray<ConfigFie
   ]
 }
 
-export interface FormSection {
+interface FormSection {
   readonly key: string
   readonly label: string
   readonly fields: ReadonlyArray<FormField>

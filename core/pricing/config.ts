@@ -7,7 +7,7 @@ import { compareDecimals, isPlainDecimalText } from "../values/decimal.ts"
 import { parseTimeOfDay } from "../values/moment.ts"
 import type { ConfigField, RepeaterField, ValueField } from "./config-schema.ts"
 
-export interface ReadConfig {
+interface ReadConfig {
   readonly stored: JsonObject
   readonly errors: { readonly [field: string]: ReadonlyArray<string> }
 }

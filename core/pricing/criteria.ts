@@ -42,7 +42,7 @@ export const criteriaFields = {
 export type CriteriaField = keyof typeof criteriaFields
 
 export const criteriaOperators = ["eq", "not_eq", "in", "not_in", "gt", "gteq", "lt", "lteq", "cont"] as const
-export type CriteriaOperator = (typeof criteriaOperators)[number]
+type CriteriaOperator = (typeof criteriaOperators)[number]
 
 export interface Condition {
   readonly field: CriteriaField
@@ -55,7 +55,7 @@ export interface Criteria {
   readonly conditions: ReadonlyArray<Condition | Criteria>
 }
 
-export const isCriteriaField = (value: unknown): value is CriteriaField =>
+const isCriteriaField = (value: unknown): value is CriteriaField =>
   typeof value === "string" && Object.hasOwn(criteriaFields, value)
 const isOperator = (value: unknown): value is CriteriaOperator =>
   criteriaOperators.some((operator) => operator === value)

@@ -8,10 +8,10 @@ import { type CriteriaFacts, meetsCriteria } from "./criteria-match.ts"
 import { fromBase, type LineCurrency } from "./line-rate.ts"
 
 export const discountTypes = { percentage: "Percentage", fixed_amount: "Fixed Amount" } as const
-export type DiscountType = keyof typeof discountTypes
+type DiscountType = keyof typeof discountTypes
 /** `line`: computed for each line; `total`: once for all lines that meet the criteria, then spread over them. */
 export const discountScopes = { line: "Line", total: "Total" } as const
-export type DiscountScope = keyof typeof discountScopes
+type DiscountScope = keyof typeof discountScopes
 
 export interface DiscountRule {
   readonly id: number

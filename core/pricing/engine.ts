@@ -79,7 +79,7 @@ const basePrice = (request: RateRequest, { unit_label, units }: Counted): RateCa
 }
 
 /** Result for a line, in minor units; above 2^53 not exact, but of the right size, so that limits still refuse it. */
-export interface RateTotal {
+interface RateTotal {
   readonly units: number
   readonly total: number
 }

@@ -22,7 +22,7 @@ export interface LineFacts {
   } | null
 }
 /** The stored figures of the line, in minor units. */
-export interface StoredLine {
+interface StoredLine {
   readonly unit_price: number
   /** Less the line's own discount; with tax where prices include it. */
   readonly discounted_total: number

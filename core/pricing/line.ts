@@ -87,7 +87,7 @@ export interface PricedLine {
 }
 
 /** The highest line total: a roll-up of a thousand such lines still counts exactly. */
-export const MAX_LINE_TOTAL_MINOR = 9_000_000_000_000
+const MAX_LINE_TOTAL_MINOR = 9_000_000_000_000
 
 export const priceLine = (line: LineRequest): Result.Result<PricedLine, FieldErrors> => {
   const priced = lineSubtotal(line)

@@ -2,7 +2,7 @@
 import type { RateMethod } from "./engine.ts"
 import type { BasePeriod, CalculationStrategy, Modifier } from "./strategies.ts"
 
-export interface RatePreset extends RateMethod {
+interface RatePreset extends RateMethod {
   readonly slug: string
   readonly name: string
   readonly description: string

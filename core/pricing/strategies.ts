@@ -18,7 +18,7 @@ export interface ModifierFacts {
   readonly label: string
   readonly priority: number
 }
-export interface BasePeriodFacts {
+interface BasePeriodFacts {
   readonly label: string
   readonly unit_label: string
   /** Minutes of one unit; those of a week depend on its rental days. A month is always 30 days. */

@@ -11,9 +11,9 @@ export const surchargeCalculations = {
   fixed_amount: "Fixed Amount",
   per_day: "Per Day"
 } as const
-export type SurchargeCalculation = keyof typeof surchargeCalculations
+type SurchargeCalculation = keyof typeof surchargeCalculations
 export const surchargeScopes = { all: "All", rental: "Rental", sale: "Sale", service: "Service" } as const
-export type SurchargeScope = keyof typeof surchargeScopes
+type SurchargeScope = keyof typeof surchargeScopes
 
 export interface Surcharge {
   readonly id: number

@@ -3,7 +3,7 @@ import { formatDecimal } from "../values/decimal.ts"
 import { percentOfMoney, withoutPercent } from "../values/money.ts"
 
 /** Decimals of a tax percentage: "20.0000". */
-export const TAX_RATE_SCALE = 4
+const TAX_RATE_SCALE = 4
 
 /** Minor units; net + tax = gross always. */
 export interface TaxedAmount {
@@ -24,7 +24,7 @@ export const inclusiveTax = (gross: number, rate: string): TaxedAmount => {
   return { net, tax: gross - net, gross }
 }
 
-export interface TaxRate {
+interface TaxRate {
   readonly id: number
   readonly name: string
   /** Percentage, 4 decimals. */

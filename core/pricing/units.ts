@@ -15,7 +15,7 @@ import {
 import { type BasePeriod, basePeriods } from "./strategies.ts"
 
 /** Limit of hourly and half-hourly hires: more is a mistake in the dates (rules/rates 10). */
-export const MAX_CLOCK_UNITS = 100_000
+const MAX_CLOCK_UNITS = 100_000
 
 /** How a window was counted, step by step. */
 export interface UnitCount {

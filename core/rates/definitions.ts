@@ -15,7 +15,7 @@ import * as Shown from "../kernel/answer-schema.ts"
 
 const access = accessOf("rates")
 
-export const rateDefinitionResource: Resource<typeof rate_definitions, "rate_definition"> = resource({
+const rateDefinitionResource: Resource<typeof rate_definitions, "rate_definition"> = resource({
   singular: "rate_definition",
   shows: { calculation_strategy_name: text(), base_period_name: text({ nullable: true }) },
   table: rate_definitions,

@@ -49,9 +49,9 @@ export const discount_rules = table(
     indexes: [["is_active", "priority"]]
   }
 )
-export type DiscountRuleRow = RowOf<typeof discount_rules>
+type DiscountRuleRow = RowOf<typeof discount_rules>
 
-export const discountRuleResource = resource({
+const discountRuleResource = resource({
   singular: "discount_rule",
   table: discount_rules,
   filters: ["name", "discount_type", "auto_apply", "is_active", "store_id", "created_at"],

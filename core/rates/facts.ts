@@ -8,7 +8,7 @@ import type { PricedRate } from "../pricing/resolution.ts"
 import { parseMoment, plainDateOf } from "../values/moment.ts"
 import { product_rates, rate_definitions } from "./schema.ts"
 
-export interface RateFactsOptions {
+interface RateFactsOptions {
   /** Rates of this store and all-stores rates; without a store only the latter. */
   readonly store_id: number | null
   /** Only rates valid on the day this moment names in its own offset; absent or null: of any date. */

@@ -42,7 +42,7 @@ const {
   ...surcharge_shows
 } = surcharges.columns
 
-export const surchargeGroupResource = resource({
+const surchargeGroupResource = resource({
   singular: "surcharge_group",
   shows: { surcharges: Shown.objects(surcharge_shows) },
   table: surcharge_groups,

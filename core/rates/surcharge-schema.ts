@@ -39,7 +39,6 @@ export const surchargeGroupFields = {
 export const surcharge_groups = table("surcharge_groups", columns, {
   visibility: { all_columns: ["pricing.manage", "opportunities.*"] }
 })
-export type SurchargeGroupRow = RowOf<typeof surcharge_groups>
 
 export const surcharges = table(
   "surcharges",

@@ -14,7 +14,7 @@ import { recalculate } from "../recalculate.ts"
 import { depthOf, restructured } from "../lines/tree.ts"
 import { nextNumber, snapshotRate } from "./decide.ts"
 
-export interface CloneFacts {
+interface CloneFacts {
   readonly known: DecisionState
   /** The customer is an organisation and not archived, or there is none. */
   readonly customer_is_valid: boolean

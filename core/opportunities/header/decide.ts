@@ -14,7 +14,7 @@ import { recalculate } from "../recalculate.ts"
 import { requireTransition } from "../status/statuses.ts"
 
 /** Facts about the rows that a header refers to. */
-export interface HeaderFacts {
+interface HeaderFacts {
   readonly customer: { readonly id: number; readonly membership_type: string } | undefined
   readonly addresses: ReadonlyArray<{ readonly id: number; readonly member_id: number }>
   readonly custom: CustomFieldFacts
@@ -74,7 +74,7 @@ export const snapshotRate = (rate: string | undefined, currency: string): Result
     : Result.succeed(formatDecimal(rate, 10))
 
 /** Totals from an estimate by hand, kept until there are lines or costs. */
-export const estimatedTotals = (charge_total: number): Values => ({
+const estimatedTotals = (charge_total: number): Values => ({
   charge_total,
   charge_excluding_tax_total: charge_total,
   charge_including_tax_total: charge_total
@@ -108,7 +108,7 @@ export const createOpportunity = (facts: CreateFacts, input: Input, context: Dec
     return { events: [opportunityCreated.make(row)], result: { id: row.id } }
   })
 
-export interface UpdateFacts extends HeaderFacts {
+interface UpdateFacts extends HeaderFacts {
   readonly known: DecisionState
 }
 /** Fields that are absent stay. `known.customer` is the customer after the change. */

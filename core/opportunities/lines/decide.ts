@@ -19,7 +19,7 @@ import { requireTransition } from "../status/statuses.ts"
 import { isBelow, nextPath } from "./tree.ts"
 
 export type AddLine = Partial<ValuesOf<typeof addItemFields>>
-export interface AddFacts {
+interface AddFacts {
   readonly known: DecisionState
   /** Accessories included with the product, in their order. */
   readonly included: ReadonlyArray<AccessoryRow>

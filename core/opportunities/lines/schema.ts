@@ -17,7 +17,7 @@ import { type RowOf, table } from "../../kernel/table.ts"
 import { allColumnsExcept } from "../../kernel/visibility.ts"
 import { currencyCode, inRowCurrency, opportunityId, quantity, transaction_type_labels } from "../child-columns.ts"
 
-export const item_types = {
+const item_types = {
   group: "Group",
   product: "Product",
   accessory: "Accessory",

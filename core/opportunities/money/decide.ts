@@ -11,7 +11,7 @@ import { taxOf } from "./pricing.ts"
 import { newCostRow, recalculate } from "../recalculate.ts"
 import { requireTransition } from "../status/statuses.ts"
 
-export type CostValues = Partial<ValuesOf<typeof costFields>>
+type CostValues = Partial<ValuesOf<typeof costFields>>
 const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
 
 const stored = ({ currency: _currency, ...columns }: CostValues): Partial<CostRow> => columns

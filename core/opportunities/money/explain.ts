@@ -15,7 +15,7 @@ import { pricingRequestOf, stagesOf } from "./pricing.ts"
 import { type OpportunityRow, totalFields } from "../schema.ts"
 
 /** Steps named after the figures of the answer: `items.12.total`, `tax_total`. */
-export const explainOpportunity = (state: DecisionState, now: string): ReadonlyArray<Step> => {
+const explainOpportunity = (state: DecisionState, now: string): ReadonlyArray<Step> => {
   const { opportunity } = state
   const { header } = opportunity
   const lines = liveLines(opportunity).filter((line) => line.item_type !== "group")

@@ -57,7 +57,7 @@ const moneyOf = (state: DecisionState, header: OpportunityRow): LineCurrency => 
 })
 
 /** Input of stage 1 for a line, and the rates it was chosen from. */
-export interface LinePricingRequest {
+interface LinePricingRequest {
   readonly request: LineRequest & { readonly rate: LineRate | null }
   /** Null where no rate applies: without a product or dates, or with a manual price. */
   readonly rate: {

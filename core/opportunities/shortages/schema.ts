@@ -1,7 +1,7 @@
 /** Records of shortages that somebody saw and accepted (rules/opportunities 9.5). */
 import { boolean, choice, json, longText, ref, timestamp } from "../../kernel/field.ts"
 import type { JsonObject } from "../../kernel/json.ts"
-import { type RowOf, table } from "../../kernel/table.ts"
+import { table } from "../../kernel/table.ts"
 
 export const acknowledgements = table(
   "shortage_acknowledgements",
@@ -22,4 +22,3 @@ export const acknowledgements = table(
     entity: "shortage_acknowledgement"
   }
 )
-export type AcknowledgementRow = RowOf<typeof acknowledgements>

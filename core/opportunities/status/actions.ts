@@ -10,7 +10,7 @@ import { shortLinesOf, isDispatchBlocked } from "./progress.ts"
 import { previewAsOrder, gatePolicy, shortageText, wasDispatched } from "./decide.ts"
 import { type Transition, transitionRefusal } from "./statuses.ts"
 
-export interface AvailableAction {
+interface AvailableAction {
   readonly key: string
   readonly label: string
   readonly allowed: boolean

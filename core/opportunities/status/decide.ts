@@ -28,12 +28,11 @@ const units = (opportunity: Opportunity, ...statuses: ReadonlyArray<number>): bo
   opportunity.units.some((unit) => statuses.includes(unit.status))
 const isMore = (one: string, other: string): boolean => Number(one) > Number(other)
 /** Something left and has not come back. Lines of all versions count. */
-export const isStockOut = (opportunity: Opportunity): boolean =>
+const isStockOut = (opportunity: Opportunity): boolean =>
   units(opportunity, dispatched, on_hire) ||
   opportunity.lines.some((line) => isMore(line.dispatched_quantity, line.returned_quantity))
 /** Something is out, or back and not yet checked. */
-export const isUnreturned = (opportunity: Opportunity): boolean =>
-  isStockOut(opportunity) || units(opportunity, checked_in)
+const isUnreturned = (opportunity: Opportunity): boolean => isStockOut(opportunity) || units(opportunity, checked_in)
 /** Something left at some time, even if all came back. */
 export const wasDispatched = (opportunity: Opportunity): boolean =>
   opportunity.units.some((unit) => unit.status >= dispatched) ||
@@ -126,7 +125,7 @@ export const revertToQuotation = (state: DecisionState, reason: string | null, c
     })(state, reason, context)
   })
 
-export type GatePolicy = "block" | "warn" | "allow"
+type GatePolicy = "block" | "warn" | "allow"
 /** The store's policy on shortages, one step milder for those who may ignore them (rules/opportunities 9.5). */
 export const gatePolicy = (
   state: DecisionState,

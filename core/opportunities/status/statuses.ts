@@ -121,7 +121,7 @@ export const statusNames = Object.values(statuses).map(({ label, state, status }
   where: { state, status }
 }))
 
-export interface OpportunityStatus {
+interface OpportunityStatus {
   readonly state: number
   readonly status: number
 }

@@ -137,7 +137,7 @@ const namedUnits = Effect.fnUntraced(function* (input: Input, ids: ReadonlyArray
   return moving.length < ids.length ? yield* notFound("No such asset assignment.") : { state, moving }
 })
 const asset_ids = list(ref("asset_assignments"), { required: true, min_items: 1, max_items: 1_000 })
-const batch = <const B extends Fields>(
+const batch = <const B extends Fields & { readonly asset_ids: typeof asset_ids }>(
   name: string,
   summary: string,
   fields: B,
@@ -154,10 +154,9 @@ const batch = <const B extends Fields>(
     summary,
     ...edit,
     params: one,
-    fields: { ...fields, asset_ids },
+    fields,
     facts: (input) => namedUnits(input, input.values["asset_ids"] as ReadonlyArray<number>),
-    decide: ({ state, moving }, input, context) =>
-      decide(state, moving, input.values as unknown as Partial<ValuesOf<B>>, context),
+    decide: ({ state, moving }, input, context) => decide(state, moving, input.values, context),
     result: unitResult,
     respond: ({ _meta }, input) =>
       Effect.map(opportunityAnswer(input.rows.id.id, input, withUnits), (answer) =>
@@ -170,13 +169,18 @@ const batches: ReadonlyArray<Endpoint> = [
   batch(
     "quick_prepare",
     "Mark many units as prepared, all or none",
-    { prepared_at: when() },
+    { prepared_at: when(), asset_ids },
     (state, moving, sent, context) => moveUnits(state, moving, [preparing(sent.prepared_at ?? context.now)], context)
   ),
   batch(
     "quick_book_out",
     "Dispatch many units, all or none",
-    { dispatched_by: ref("users", { nullable: true }), vehicle_id: integer({ nullable: true }), dispatched_at: when() },
+    {
+      dispatched_by: ref("users", { nullable: true }),
+      vehicle_id: integer({ nullable: true }),
+      dispatched_at: when(),
+      asset_ids
+    },
     (state, moving, sent, context) =>
       moveUnits(
         state,
@@ -197,7 +201,8 @@ const batches: ReadonlyArray<Endpoint> = [
       received_by: ref("users", { nullable: true }),
       return_store_id: ref("stores", { nullable: true }),
       finalise: boolean({ default: false }),
-      returned_at: when()
+      returned_at: when(),
+      asset_ids
     },
     (state, moving, sent, context) => {
       const at = sent.returned_at ?? context.now

@@ -86,7 +86,7 @@ const overlapsUnit = (
   )
 }
 
-export interface Allocation {
+interface Allocation {
   readonly line: ItemRow
   readonly stock_level_id: number
   /** The body field that a refusal of the unit names. */

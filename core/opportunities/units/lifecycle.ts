@@ -81,7 +81,7 @@ export const returning = (at: string, about: Return): Step => ({
   set: { status: checked_in, returned_at: at },
   also: { ...about }
 })
-export interface CheckIn {
+interface CheckIn {
   readonly condition: number
   readonly checked_by: number | null
   readonly damage_notes: string | null

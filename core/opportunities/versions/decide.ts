@@ -27,7 +27,7 @@ const refuse = (text: string, field = "state"): Result.Result<never, Rejection> 
   Result.fail(invalidField(field, text))
 
 /** More than one version still counts (rules/opportunities 0). */
-export const hasAlternatives = (versions: ReadonlyArray<VersionRow>): boolean =>
+const hasAlternatives = (versions: ReadonlyArray<VersionRow>): boolean =>
   versions.filter(({ status }) => status !== superseded).length > 1
 const supersededBy = (version: VersionRow, by: number): NewEvent =>
   versionChanged(version, "version_superseded", { status: superseded, superseded_by_version_id: by })
@@ -37,7 +37,7 @@ const asSuperseded = (version: VersionRow, by: number): VersionRow => ({
   superseded_by_version_id: by
 })
 
-export interface NewVersion {
+interface NewVersion {
   readonly version_type?: number | null
   readonly label?: string | null
   readonly notes?: string | null
@@ -145,7 +145,7 @@ export const createVersion = (state: DecisionState, body: NewVersion, context: D
   })
 
 /** The opportunity with another version active: its lines are shown, counted and take stock. */
-export const withActive = (opportunity: Opportunity, version_id: number): Opportunity => ({
+const withActive = (opportunity: Opportunity, version_id: number): Opportunity => ({
   ...withHeader(opportunity, { active_version_id: version_id }),
   lines: opportunity.lines.map((line) => ({ ...line, is_live: line.version_id === version_id }))
 })

@@ -22,7 +22,7 @@ const compared = [
   "total"
 ] as const
 
-export interface VersionLines {
+interface VersionLines {
   readonly version: VersionRow
   readonly lines: ReadonlyArray<ItemRow>
   /** The same lines in the same order, as answers show them. */
