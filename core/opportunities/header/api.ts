@@ -101,7 +101,7 @@ const update = command("PUT", `${path}/{id}`, {
       )
       return {
         ...(yield* headerFacts(input.values)),
-        known: yield* loadDecisionState(input.rows.id, input, {
+        state: yield* loadDecisionState(input.rows.id, input, {
           ...(Object.keys(placed).length === 0
             ? {}
             : yield* stockFor(input.rows.id, { ...input.rows.id, ...placed }, input)),
@@ -155,7 +155,7 @@ const clone = command("POST", `${path}/{id}/clone`, {
       const customer = header.member_id === null ? undefined : yield* store.get(members, header.member_id)
       const base_currency = baseCurrency(input.settings)
       return {
-        known: yield* loadDecisionState(header, input, {
+        state: yield* loadDecisionState(header, input, {
           ...(yield* stockFor(header, { ...header, id: 0, state: 0, status: 0, deleted_at: null }, input)),
           rated_product_ids: [...new Set(lines.map((line) => line.item_id).filter((id) => id !== null))]
         }),

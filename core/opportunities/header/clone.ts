@@ -15,7 +15,7 @@ import { depthOf, restructured } from "../lines/tree.ts"
 import { nextNumber, snapshotRate } from "./decide.ts"
 
 interface CloneFacts {
-  readonly known: DecisionState
+  readonly state: DecisionState
   /** The customer is an organisation and not archived, or there is none. */
   readonly customer_is_valid: boolean
   readonly exchange_rate: string | undefined
@@ -62,7 +62,7 @@ export const clonedSubject = (subject: string): string => [...subject].slice(0, 
  */
 export const cloneOpportunity = (facts: CloneFacts, subject: string | null, context: DecideContext): Decided =>
   Result.gen(function* () {
-    const { opportunity: source } = facts.known
+    const { opportunity: source } = facts.state
     if (!facts.customer_is_valid)
       return yield* Result.fail(invalidField("member_id", "The customer is archived or no longer an organisation."))
     const exchange_rate = yield* snapshotRate(facts.exchange_rate, source.header.currency_code)
@@ -82,7 +82,7 @@ export const cloneOpportunity = (facts: CloneFacts, subject: string | null, cont
     const empty: Opportunity = { header, lines: [], costs: [], units: [] }
     const ids = lines.map(({ id }) => id)
     const state: DecisionState = {
-      ...facts.known,
+      ...facts.state,
       opportunity: empty,
       versions: [],
       demands: [],

@@ -109,14 +109,10 @@ export const createOpportunity = (facts: CreateFacts, input: Input, context: Dec
   })
 
 interface UpdateFacts extends HeaderFacts {
-  readonly known: DecisionState
+  readonly state: DecisionState
 }
-/** Fields that are absent stay. `known.customer` is the customer after the change. */
-export const updateOpportunity = (
-  { known: state, ...facts }: UpdateFacts,
-  input: Input,
-  context: DecideContext
-): Decided =>
+/** Fields that are absent stay. `state.customer` is the customer after the change. */
+export const updateOpportunity = ({ state, ...facts }: UpdateFacts, input: Input, context: DecideContext): Decided =>
   Result.gen(function* () {
     const { header } = state.opportunity
     yield* requireTransition(header, "edit")

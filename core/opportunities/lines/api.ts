@@ -62,7 +62,7 @@ const add = command("POST", `${path}/{id}/items`, {
       const product_ids = [...(item_id === null ? [] : [item_id]), ...included.map((one) => one.accessory_product_id)]
       return {
         included,
-        known: yield* loadDecisionState(header, input, {
+        state: yield* loadDecisionState(header, input, {
           product_ids,
           rated_product_ids: product_ids,
           live_only: true,

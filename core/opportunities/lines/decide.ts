@@ -20,7 +20,7 @@ import { isBelow, nextPath } from "./tree.ts"
 
 export type AddLine = Partial<ValuesOf<typeof addItemFields>>
 interface AddFacts {
-  readonly known: DecisionState
+  readonly state: DecisionState
   /** Accessories included with the product, in their order. */
   readonly included: ReadonlyArray<AccessoryRow>
 }
@@ -154,7 +154,7 @@ const includedLines = (
     ]
   })
 
-export const addLine = ({ known: state, included }: AddFacts, sent: AddLine, context: DecideContext): Decided =>
+export const addLine = ({ state, included }: AddFacts, sent: AddLine, context: DecideContext): Decided =>
   Result.gen(function* () {
     const { opportunity } = state
     yield* requireTransition(opportunity.header, "edit")
