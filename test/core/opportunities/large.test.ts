@@ -1,4 +1,4 @@
-/** What large deals rest on: only lines that count are read, only what changed is written, and said once. */
+/** Large opportunities: only lines of the active version are read, only what changed is written, in one event. */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { demands } from "../../../core/demands/schema.ts"

@@ -1,4 +1,4 @@
-/** What is said of a price leads to that price. */
+/** Explanations lead to the price they explain. */
 import fc from "fast-check"
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"

@@ -1,4 +1,4 @@
-/** Absurd questions get a clear refusal or the right answer, for work that does not grow with what they claim. */
+/** Extreme input gets a clear refusal or the right answer, in time that does not grow with the figures sent. */
 import { Result } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { calculateRateMinor, type RateRequest } from "../../../core/pricing/engine.ts"
@@ -206,7 +206,7 @@ describe.each(engines)("hostile prices on %s", (engine) => {
   })
 })
 
-/** Counts how often anything of a list is looked at by its place. */
+/** Counts how often elements of a list are read by index. */
 const watched = <A>(list: ReadonlyArray<A>): { readonly list: ReadonlyArray<A>; readonly looks: () => number } => {
   let looks = 0
   const proxy = new Proxy(list, {

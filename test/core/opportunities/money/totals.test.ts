@@ -1,6 +1,5 @@
 /**
- * An opportunity's sums are at all times the fold of its lines, costs and rules, whatever was done to it and in what
- * order.
+ * The totals of an opportunity always follow from its lines, costs and rules, whatever was done to it in whatever order.
  */
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -270,7 +269,7 @@ describe("the sums of an opportunity", () => {
     }
   }
 
-  /** Lines, rules, surcharges, costs and tax, worked out anew from what was put in, in whole numbers. */
+  /** Computes lines, rules, surcharges, costs and tax again from the input, in whole numbers. */
   const expected = (opportunity: any, code: Code, include_tax: boolean) => {
     const [scale, worth] = scales[code]
     const inCurrency = (pence: bigint): bigint =>
