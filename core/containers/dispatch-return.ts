@@ -12,14 +12,8 @@ import { invalidField, type Rejection } from "../kernel/rejection.ts"
 import { type DecisionState, liveLines, stockedProductOf, unitsOf, withLine } from "../opportunities/aggregate.ts"
 import { checking, dispatching, moveUnits, returning } from "../opportunities/units/lifecycle.ts"
 import { allocate } from "../opportunities/units/decide.ts"
-import {
-  type AssignmentRow,
-  checked_in,
-  dispatched,
-  type ItemRow,
-  on_hire,
-  prepared
-} from "../opportunities/child-tables.ts"
+import { type AssignmentRow, checked_in, dispatched, on_hire, prepared } from "../opportunities/units/schema.ts"
+import type { ItemRow } from "../opportunities/lines/schema.ts"
 import { statusNameOf } from "../opportunities/status/statuses.ts"
 import type { StockLevelRow } from "../stock/schema.ts"
 import { openEnd } from "../values/time.ts"

@@ -1,4 +1,7 @@
-/** What happened to an opportunity, told from its stream: each event as an entry with what was and what is (rules/opportunities 15). */
+/**
+ * The activity of an opportunity, read from its stream: each event as an entry with old and new values
+ * (rules/opportunities 15).
+ */
 import { decodeData } from "../kernel/event-type.ts"
 import type { StoredEvent } from "../kernel/event.ts"
 import { opportunityEvents } from "./events.ts"
@@ -7,10 +10,13 @@ import type { AuditEntry } from "../activity-log/answers.ts"
 const entries = new Map(
   opportunityEvents.filter(({ activity }) => activity !== undefined).map((kind) => [kind.type, kind])
 )
-/** The types of events that are entries; prices and claims that follow from these are not entries of their own. */
+/** The types of events that are entries. Prices and demands that follow from them are not. */
 export const activity_event_types: ReadonlyArray<string> = [...entries.keys()]
 
-/** One entry; `user_name` is the actor's name as it is now, null for the system. The journal keeps no addresses of people's machines. */
+/**
+ * One entry. `user_name`: the actor's present name, null for the system. `ip_address` is always null: the journal holds
+ * none.
+ */
 export const activityEntry = (event: StoredEvent, opportunity_id: number, user_name: string | null): AuditEntry => {
   const kind = entries.get(event.type)
   return {

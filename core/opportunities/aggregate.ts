@@ -1,4 +1,7 @@
-/** An opportunity as the rules see it: the opportunity with all that belongs to it, and what must be known around it. */
+/**
+ * The state that rules decide on: an opportunity with its lines, costs and units, and the facts about customer, prices
+ * and stock.
+ */
 import { Result } from "effect"
 import type { AvailabilitySnapshot, StockedProduct } from "../availability/snapshot.ts"
 import type { Demand } from "../availability/demand.ts"
@@ -11,18 +14,21 @@ import type { ProductRow } from "../products/schema.ts"
 import type { RateFacts } from "../rates/facts.ts"
 import type { StockLevelRow } from "../stock/schema.ts"
 import type { StoreRow } from "../stores/stores.ts"
-import type { AssignmentRow, CostRow, ItemRow, VersionRow } from "./child-tables.ts"
+import type { AssignmentRow } from "./units/schema.ts"
+import type { CostRow } from "./money/schema.ts"
+import type { ItemRow } from "./lines/schema.ts"
+import type { VersionRow } from "./versions/schema.ts"
 import type { OpportunityRow } from "./schema.ts"
 
 export interface Opportunity {
   readonly header: OpportunityRow
-  /** Lines of the active version in path order, and such of other versions as the command asks about. */
+  /** Lines of the active version in path order, and those of other versions that the command needs. */
   readonly lines: ReadonlyArray<ItemRow>
   readonly costs: ReadonlyArray<CostRow>
   readonly units: ReadonlyArray<AssignmentRow>
 }
 
-/** What pricing and tax ask about the customer. */
+/** What pricing and tax need to know of the customer. */
 export interface Customer {
   readonly id: number
   readonly membership_type: string
@@ -32,7 +38,7 @@ export interface Customer {
   readonly tag_list: ReadonlyArray<string>
 }
 
-/** An active demand on a unit by somebody else, with the name people know its holder by. */
+/** An active demand of somebody else on a unit, and what people call its holder. */
 export interface UnitHold {
   readonly demand: Demand
   readonly holder: string
@@ -40,11 +46,11 @@ export interface UnitHold {
 
 export interface DecisionState {
   readonly opportunity: Opportunity
-  /** By number; none until the first is made. */
+  /** Sorted by number; empty until the first is made. */
   readonly versions: ReadonlyArray<VersionRow>
   readonly base_currency: string
   readonly products: ReadonlyMap<number, ProductRow>
-  /** Products of the lines and, for kits, all they are made of. */
+  /** Products of the lines and the components of kits. */
   readonly stocked: ReadonlyMap<number, StockedProduct>
   readonly rates: RateFacts
   readonly tax: TaxTable
@@ -54,7 +60,7 @@ export interface DecisionState {
   readonly surcharge_groups: ReadonlyArray<SurchargeGroup>
   /** Stock levels of allocated units and of those named by the command. */
   readonly levels: ReadonlyMap<number, StockLevelRow>
-  /** The opportunity's own demands as they stand: all of them, or those of the lines that are touched. */
+  /** The opportunity's stored demands: all of them, or those of `touched_line_ids`. */
   readonly demands: ReadonlyArray<DemandRow>
   /** The only stored lines whose demands may change; undefined: all. */
   readonly touched_line_ids: ReadonlySet<number> | undefined
@@ -68,10 +74,10 @@ export interface DecisionState {
   readonly snapshots: ReadonlyMap<number, AvailabilitySnapshot> | undefined
 }
 
-/** Lines of the active version in path order: what shows, counts and claims. */
+/** Lines of the active version in path order: those that are shown, charged and take stock. */
 export const liveLines = (opportunity: Opportunity): ReadonlyArray<ItemRow> =>
   opportunity.lines.filter((line) => line.is_live)
-/** 422 on `item` for lines of a version that is not the active one: it is what was offered, and stays so. */
+/** 422 on `item` for lines of a version that is not active: what was offered is not changed. */
 export const inActiveVersion = (line: ItemRow): Result.Result<void, Rejection> =>
   line.is_live
     ? Result.succeed(undefined)
@@ -79,7 +85,7 @@ export const inActiveVersion = (line: ItemRow): Result.Result<void, Rejection> =
 export const unitsOf = (opportunity: Opportunity, line_id: number): ReadonlyArray<AssignmentRow> =>
   opportunity.units.filter((unit) => unit.opportunity_item_id === line_id)
 const byLine = new WeakMap<Opportunity["units"], ReadonlyMap<number, ReadonlyArray<AssignmentRow>>>()
-/** The units of every line, put together once for the opportunity as it is: for whoever asks line by line. */
+/** The units of every line by its id, computed once for each state of the opportunity. */
 export const unitsByLine = ({ units }: Opportunity): ReadonlyMap<number, ReadonlyArray<AssignmentRow>> => {
   let found = byLine.get(units)
   if (found === undefined) byLine.set(units, (found = Map.groupBy(units, (unit) => unit.opportunity_item_id)))

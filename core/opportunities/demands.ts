@@ -1,4 +1,7 @@
-/** What an opportunity claims of stock, who else holds its units, and where it falls short (rules/opportunities 10, rules/availability 2 and 9). */
+/**
+ * What an opportunity demands of stock, who else holds its units, and which of its lines are short (rules/opportunities
+ * 10, rules/availability 2 and 9).
+ */
 import { Result } from "effect"
 import { type AvailabilitySnapshot, compositionOf } from "../availability/snapshot.ts"
 import { type Demand, bufferedWindow, noBuffers, type ActiveDemand, activeDemand } from "../availability/demand.ts"
@@ -29,7 +32,8 @@ import {
   stockedProductOf,
   unitsByLine
 } from "./aggregate.ts"
-import { checked_in, type ItemRow } from "./child-tables.ts"
+import { checked_in } from "./units/schema.ts"
+import type { ItemRow } from "./lines/schema.ts"
 import type { OpportunityRow } from "./schema.ts"
 import { order } from "./status/statuses.ts"
 
@@ -42,10 +46,13 @@ export const demandSettings = (settings: Settings, now: string): DemandSettings 
 
 const factsOf = (header: OpportunityRow): OpportunityFacts => header
 
-/** The most units of one product a demand may hold: more than any house has, and what both databases keep exactly. */
-const claimed_quantity_max = 2_147_483_647
+/** The largest quantity of one demand: what both databases keep as an integer. */
+const demand_quantity_max = 2_147_483_647
 
-/** The demands of one line; a deleted opportunity claims nothing. 422 on `item_id` for kits nested too deeply or made of too much, on `quantity` for parts beyond count. */
+/**
+ * The demands of one line; a deleted opportunity has none. 422 on `item_id` for kits nested too deeply or of too many
+ * parts, on `quantity` for more of one product than can be counted.
+ */
 export const demandsOf = (
   state: DecisionState,
   opportunity: Opportunity,
@@ -74,7 +81,7 @@ export const demandsOf = (
       state.stocked,
       settings
     )
-    return demands.some((demand) => demand.quantity > claimed_quantity_max)
+    return demands.some((demand) => demand.quantity > demand_quantity_max)
       ? Result.fail(
           invalidField(
             "quantity",
@@ -93,7 +100,7 @@ export const demandsOf = (
 export const isHoldingStock = (header: OpportunityRow, settings: Settings): boolean =>
   header.deleted_at === null && holdsStock(phaseOf(header.state, header.status, releasePointIn(settings)))
 
-/** Is it told whether its lines are short? Opportunities that may still come about are, those that are over ask for nothing (rules/availability 6.8). */
+/** Are its lines checked for shortages? Only while the opportunity may still need stock (rules/availability 6.8). */
 export const hasShortageCheck = (header: OpportunityRow, settings: Settings): boolean =>
   header.deleted_at === null &&
   ["draft", "held", "reserved", "on_hire"].includes(phaseOf(header.state, header.status, releasePointIn(settings)))
@@ -106,7 +113,7 @@ export const unitWindow = (state: DecisionState, opportunity: Opportunity, line:
   return { from: millisOf(buffered.buffered_starts_at), to: millisOf(buffered.buffered_ends_at), starts_at, ends_at }
 }
 
-/** Who stands in the way of holding a unit in a window; undefined when nobody does. */
+/** The demand of somebody else that keeps a unit from being held in a window; undefined when there is none. */
 export const conflictingHold = (
   unit_holds: ReadonlyArray<UnitHold>,
   stock_level_id: number,
@@ -123,7 +130,10 @@ export const conflictingHold = (
 export const unitHeldText = (unit: string, { demand, holder }: UnitHold): string =>
   `${unit} is held by ${holder} from ${demand.starts_at} to ${demand.ends_at}.`
 
-/** A snapshot with the opportunity's demands as they are to be in place of those that are stored. Each product is put together once. */
+/**
+ * A snapshot in which the opportunity's demands `own` replace those that are stored. The demands of a product are
+ * computed once.
+ */
 const withOpportunity = (
   snapshot: AvailabilitySnapshot,
   {
@@ -134,7 +144,7 @@ const withOpportunity = (
   }: DecisionState,
   own: ReadonlyArray<Demand>
 ): AvailabilitySnapshot => {
-  const stays = (demand: Demand): boolean =>
+  const isKept = (demand: Demand): boolean =>
     demand.opportunity_id !== opportunity_id ||
     (touched_line_ids !== undefined &&
       (demand.source_type !== "opportunity_item" || !touched_line_ids.has(demand.source_id)))
@@ -142,23 +152,23 @@ const withOpportunity = (
     own.filter((demand) => demand.store_id === snapshot.store_id),
     (demand) => demand.product_id
   )
-  const known = new Map<number, ReadonlyArray<ActiveDemand>>()
+  const computed = new Map<number, ReadonlyArray<ActiveDemand>>()
   return {
     ...snapshot,
     claimsOf: (product_id) => {
-      const found = known.get(product_id)
+      const found = computed.get(product_id)
       if (found !== undefined) return found
       const demands = [
-        ...snapshot.claimsOf(product_id).filter(({ demand }) => stays(demand)),
+        ...snapshot.claimsOf(product_id).filter(({ demand }) => isKept(demand)),
         ...(ownOf.get(product_id) ?? []).map((demand) => activeDemand(demand, snapshot.now))
       ]
-      known.set(product_id, demands)
+      computed.set(product_id, demands)
       return demands
     }
   }
 }
 
-/** Lines that take stock from a store, with their window; what is back is asked for no longer. */
+/** Live lines that take stock from a store, with their windows. */
 export const linesTakingStock = (opportunity: Opportunity, settings: DemandSettings): ReadonlyArray<LineAtStore> =>
   liveLines(opportunity).flatMap((line) => {
     const product_id = stockedProductOf(line)
@@ -177,9 +187,9 @@ export const linesTakingStock = (opportunity: Opportunity, settings: DemandSetti
   })
 
 /**
- * The lines that are short, given the demands of the whole opportunity as they are to be; lines fully back ask for nothing.
- * Where a plain product has enough for everybody over all its lines' time, no line of it is looked at by itself. `only`
- * these lines and others of the same products, where no more is asked.
+ * The lines that are short, given all demands of the opportunity as they will be; lines whose units are all back ask
+ * for nothing. Where a plain product suffices for all its lines, they are not checked one by one. `only`: check no more
+ * than these lines and others of the same products.
  */
 export const shortagesOf = (
   state: DecisionState,
@@ -192,37 +202,41 @@ export const shortagesOf = (
   const snapshots = new Map(
     [...(state.snapshots ?? [])].map(([id, snapshot]) => [id, withOpportunity(snapshot, state, demands)])
   )
-  const back = new Map(opportunity.lines.map((line) => [line.id, Number(line.returned_quantity)]))
+  const returned = new Map(opportunity.lines.map((line) => [line.id, Number(line.returned_quantity)]))
   const unitsByLine = Map.groupBy(
     opportunity.units.filter((unit) => unit.status < checked_in),
     (unit) => unit.opportunity_item_id
   )
-  const asked = linesTakingStock(opportunity, demandSettings(settings, now))
-    .map((line) => ({ ...line, quantity: line.quantity - (back.get(line.id) ?? 0) }))
+  const needed = linesTakingStock(opportunity, demandSettings(settings, now))
+    .map((line) => ({ ...line, quantity: line.quantity - (returned.get(line.id) ?? 0) }))
     .filter((line) => line.quantity > 0)
-  return [...Map.groupBy(asked, (line) => `${line.store_id}/${line.product_id}`).values()].flatMap((lines) => {
-    const snapshot = snapshots.get(lines[0]!.store_id)
+  return [...Map.groupBy(needed, (line) => `${line.store_id}/${line.product_id}`).values()].flatMap((lines) => {
+    const [first] = lines
+    const snapshot = first === undefined ? undefined : snapshots.get(first.store_id)
     if (
+      first === undefined ||
       snapshot === undefined ||
       (only !== undefined && !lines.some((line) => only.has(line.id))) ||
-      suffices(snapshot, lines)
+      suffices(snapshot, first.product_id, lines)
     )
       return []
     return lines.flatMap((line) => {
-      const standing_units = unitsByLine.get(line.id)?.length ?? 0
+      const allocated_units = unitsByLine.get(line.id)?.length ?? 0
       const short = lineShortage(
         snapshot,
         line,
         { opportunity_id: opportunity.header.id, is_order: opportunity.header.state === order },
-        standing_units
+        allocated_units
       )
       return short === undefined ? [] : [short]
     })
   })
 }
-/** Every demand counted, the opportunity's own too, nothing is missing anywhere between the first start and the last end. */
-const suffices = (snapshot: AvailabilitySnapshot, lines: ReadonlyArray<LineAtStore>): boolean => {
-  const { product_id } = lines[0]!
+/**
+ * Is there enough of a plain product for all demands, those of the opportunity included, at every moment from the first
+ * start of these lines to their last end? False where that cannot be told for all lines together.
+ */
+const suffices = (snapshot: AvailabilitySnapshot, product_id: number, lines: ReadonlyArray<LineAtStore>): boolean => {
   if (compositionOf(snapshot.products.get(product_id)) !== "plain") return false
   const windows = lines.map((line) => inOrder({ from: millisOf(line.starts_at), to: millisOf(line.ends_at) }))
   const from = windows.reduce((first, window) => Math.min(first, window.from), Number.POSITIVE_INFINITY)
@@ -230,10 +244,10 @@ const suffices = (snapshot: AvailabilitySnapshot, lines: ReadonlyArray<LineAtSto
   const own = snapshot
     .claimsOf(product_id)
     .filter(({ demand }) => demand.is_active && demand.source_type === "opportunity_item")
-  // Only where each line's claim stands for all the line asks for is enough for everybody enough for each.
-  const claimed = Map.groupBy(own, ({ demand }) => demand.source_id)
-  // Where none of the lines demands anything yet, each asks by itself for what the others leave.
-  if (lines.every((line) => !claimed.has(line.id))) {
+  // The answer for all lines holds for each line only where each demands as much as it asks for.
+  const demandsByLine = Map.groupBy(own, ({ demand }) => demand.source_id)
+  // Lines of which none demands anything yet do not compete with each other: the largest must be free.
+  if (lines.every((line) => !demandsByLine.has(line.id))) {
     return (
       lowestFree(snapshot, product_id, { from, to }) >=
       lines.reduce((most, line) => Math.max(most, requestedUnits(line.quantity)), 0)
@@ -242,7 +256,7 @@ const suffices = (snapshot: AvailabilitySnapshot, lines: ReadonlyArray<LineAtSto
   return (
     lines.every(
       (line) =>
-        (claimed.get(line.id) ?? []).reduce((sum, { demand }) => sum + demand.quantity, 0) >=
+        (demandsByLine.get(line.id) ?? []).reduce((sum, { demand }) => sum + demand.quantity, 0) >=
         requestedUnits(line.quantity)
     ) && lowestFree(snapshot, product_id, { from, to }) >= 0
   )

@@ -1,13 +1,21 @@
 /** What happens to opportunities: every kind of event they record. */
 import type { AnyEventType } from "../kernel/event-type.ts"
 import { headerEvents } from "./header/events.ts"
-import { partEvents } from "./part-events.ts"
-import { shortageAcknowledged } from "./shortages/schema.ts"
+import { lineEvents } from "./lines/events.ts"
+import { moneyEvents } from "./money/events.ts"
+import { participantEvents } from "./participants/events.ts"
+import { shortageAcknowledged } from "./shortages/events.ts"
+import { statusEvents } from "./status/events.ts"
+import { unitEvents } from "./units/events.ts"
 import { versionEvents } from "./versions/events.ts"
 
 export const opportunityEvents: ReadonlyArray<AnyEventType> = [
   ...headerEvents,
-  ...partEvents,
+  ...statusEvents,
+  ...lineEvents,
+  ...moneyEvents,
+  ...participantEvents,
+  ...unitEvents,
   ...versionEvents,
   shortageAcknowledged
 ]

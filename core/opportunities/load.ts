@@ -1,4 +1,4 @@
-/** Reading an opportunity and what must be known around it: a fixed number of queries, whatever the number of lines. */
+/** Reads the state that rules decide on: a fixed number of queries, whatever the number of lines. */
 import { Effect } from "effect"
 import { snapshotsForLines, type LineAtStore } from "../availability/lines-query.ts"
 import { loadStockedProducts } from "../availability/load-products.ts"
@@ -17,36 +17,40 @@ import { stock_levels } from "../stock/schema.ts"
 import { stores } from "../stores/stores.ts"
 import { linesTakingStock, demandSettings } from "./demands.ts"
 import type { Customer, Opportunity, UnitHold, DecisionState } from "./aggregate.ts"
-import {
-  asset_assignments,
-  dispatched,
-  on_hire,
-  opportunity_costs,
-  opportunity_items,
-  opportunity_versions
-} from "./child-tables.ts"
+import { asset_assignments, dispatched, on_hire } from "./units/schema.ts"
+import { opportunity_costs } from "./money/schema.ts"
+import { opportunity_items } from "./lines/schema.ts"
 import { order } from "./status/statuses.ts"
+import { opportunity_versions } from "./versions/schema.ts"
 import { opportunities, type OpportunityRow } from "./schema.ts"
 
 export interface LoadOptions {
-  /** Products beside those on the lines: of a line to be added or put in another's place. */
+  /** Products beside those on the lines: of a line that is added, or that replaces another product. */
   readonly product_ids?: ReadonlyArray<number>
   /** Products whose rates may price a line. Rates are read for no others. */
   readonly rated_product_ids?: ReadonlyArray<number>
   readonly level_ids?: ReadonlyArray<number>
-  /** Nobody deletes its units or its store until the command is over: for moves that make it hold them again. */
+  /**
+   * Locks its units and its store against deletion until the command ends: for moves after which it holds them again.
+   */
   readonly lock?: boolean
-  /** Read the stock the lines take from, to see whether it suffices. */
+  /** Reads the stock that the lines take from, to find shortages. */
   readonly stock?: boolean
-  /** Lines as the command may leave them, where windows or products change. */
+  /** Lines as they may be after the command, where windows or products change. */
   readonly lines?: ReadonlyArray<LineAtStore>
-  /** The customer as the command leaves it. */
+  /** The customer after the command. */
   readonly member_id?: number | null
   readonly store_id?: number | null
   readonly surcharge_group_ids?: ReadonlyArray<number>
-  /** Lines of the active version only, and those of others that hold units: enough for all but choosing between versions and asking whether anything ever went out. */
+  /**
+   * Reads lines of the active version, and of other versions only those that hold units. Not enough for rules about
+   * versions, nor for those that depend on whether anything was ever dispatched.
+   */
   readonly live_only?: boolean
-  /** The only stored lines whose demands and units the command may change: those of others are not read. Absent: any may. */
+  /**
+   * The stored lines whose demands and units the command may change; those of other lines are not read. Absent: all
+   * lines.
+   */
   readonly touched_line_ids?: ReadonlyArray<number> | ((opportunity: Opportunity) => ReadonlyArray<number>)
   /** Lines to read whatever their version. */
   readonly line_ids?: ReadonlyArray<number>
@@ -62,20 +66,20 @@ interface Now {
   readonly now: string
 }
 
-export const loadOpportunity = Effect.fnUntraced(function* (
+const loadOpportunity = Effect.fnUntraced(function* (
   header: OpportunityRow,
   { line_ids = [], live_only = false }: LoadOptions = {}
 ): Effect.fn.Return<Opportunity, Failure, Store> {
   const store = yield* Store
   const units = yield* store.find(asset_assignments, { opportunity_id: header.id })
-  const whole = !live_only || header.version_count < 2
+  const reads_all = !live_only || header.version_count < 2
   const found = yield* store.find(
     opportunity_items,
-    { opportunity_id: header.id, ...(whole ? {} : { is_live: true }) },
+    { opportunity_id: header.id, ...(reads_all ? {} : { is_live: true }) },
     { order: ["path", "id"] }
   )
   const there = new Set(found.map((line) => line.id))
-  const others = whole
+  const others = reads_all
     ? []
     : yield* store.getMany(
         opportunity_items,
@@ -95,7 +99,7 @@ export const loadCustomer = Effect.fnUntraced(function* (
   return member_id === null ? undefined : yield* (yield* Store).get(members, member_id)
 })
 
-/** The opportunity, and what pricing, demands and guards ask about. */
+/** The opportunity with all that pricing, demands and the rules need. */
 export const loadDecisionState = Effect.fnUntraced(function* (
   header: OpportunityRow,
   { now, settings }: Now,
@@ -118,7 +122,7 @@ export const loadDecisionState = Effect.fnUntraced(function* (
       : opportunity.units.filter((unit) => touches.includes(unit.opportunity_item_id))
   const level_ids = [...new Set([...touched.map((unit) => unit.stock_level_id), ...(options.level_ids ?? [])])]
   const customer = yield* loadCustomer(options.member_id === undefined ? header.member_id : options.member_id)
-  const asked =
+  const needed =
     options.stock === true
       ? [...linesTakingStock(opportunity, demandSettings(settings, now)), ...(options.lines ?? [])]
       : undefined
@@ -135,7 +139,7 @@ export const loadDecisionState = Effect.fnUntraced(function* (
       options.rated_product_ids === undefined || options.rated_product_ids.length === 0
         ? new Map()
         : yield* rateFacts(options.rated_product_ids, { store_id }),
-    // Nobody without a tax class is taxed, whatever the rules.
+    // A customer without a tax class is not taxed.
     tax: customer === undefined || customer.sale_tax_class_id === null ? untaxed : yield* taxFacts,
     customer,
     store:
@@ -164,12 +168,12 @@ export const loadDecisionState = Effect.fnUntraced(function* (
     touched_line_ids: touches === undefined ? undefined : new Set(touches),
     unit_holds: yield* loadUnitHolds(header.id, level_ids),
     units_out_elsewhere: header.state === order ? yield* loadUnitsOutElsewhere(header.id, level_ids) : new Map(),
-    snapshots: asked === undefined ? undefined : yield* snapshotsForLines(asked, { now, settings })
+    snapshots: needed === undefined ? undefined : yield* snapshotsForLines(needed, { now, settings })
   }
 })
 
 /** Active demands of others on these units, each with the name of its holder. Two queries. */
-export const loadUnitHolds = Effect.fnUntraced(function* (
+const loadUnitHolds = Effect.fnUntraced(function* (
   opportunity_id: number,
   level_ids: ReadonlyArray<number>
 ): Effect.fn.Return<ReadonlyArray<UnitHold>, Failure, Store> {
@@ -178,11 +182,11 @@ export const loadUnitHolds = Effect.fnUntraced(function* (
   const found = (yield* store.find(demands, { asset_id: level_ids, is_active: true })).filter(
     (demand) => demand.opportunity_id !== opportunity_id
   )
-  const deals = yield* store.getMany(
+  const holders = yield* store.getMany(
     opportunities,
     found.map((demand) => demand.opportunity_id).filter((id) => id !== null)
   )
-  const names = new Map(deals.map((opportunity) => [opportunity.id, opportunity]))
+  const names = new Map(holders.map((opportunity) => [opportunity.id, opportunity]))
   return found.map((demand) => ({
     demand,
     holder: holderName(demand, demand.opportunity_id === null ? undefined : names.get(demand.opportunity_id))

@@ -1,12 +1,10 @@
-/** What the endpoints of one opportunity have in common. */
+/** Paths, path parameters and rights that endpoints of opportunities share. */
 import { opportunities } from "./schema.ts"
-import {
-  asset_assignments,
-  opportunity_costs,
-  opportunity_items,
-  opportunity_participants,
-  opportunity_versions
-} from "./child-tables.ts"
+import { asset_assignments } from "./units/schema.ts"
+import { opportunity_costs } from "./money/schema.ts"
+import { opportunity_items } from "./lines/schema.ts"
+import { opportunity_participants } from "./participants/schema.ts"
+import { opportunity_versions } from "./versions/schema.ts"
 
 export const path = "/api/v1/opportunities"
 export const one = { id: { table: opportunities } } as const
@@ -32,4 +30,5 @@ export const asset = {
 } as const
 
 export const read = { ability: "opportunities:read", permission: "opportunities.view" } as const
-export const edit = { ability: "opportunities:write", permission: "opportunities.edit" } as const
+export const write = "opportunities:write"
+export const edit = { ability: write, permission: "opportunities.edit" } as const

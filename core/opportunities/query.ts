@@ -1,29 +1,58 @@
 /**
- * Reading around an opportunity: units, what is free for its lines, what happened, what may be done
- * (rules/opportunities 2, 9.1, 10, 15).
+ * Reading opportunities: the list and one of them, its units, what is free for its lines, its activity, and what may be
+ * done with it (rules/opportunities 2, 4, 9.1, 10, 15).
  */
 import { Effect } from "effect"
 import { availabilityOfLines } from "../availability/lines-query.ts"
 import { loadStockedProducts } from "../availability/load-products.ts"
-import { type DecideContext, type Endpoint, type Failure, get } from "../kernel/endpoint.ts"
+import { type DecideContext, type Endpoint, type Failure, get, type Input } from "../kernel/endpoint.ts"
 import type { StoredEvent } from "../kernel/event.ts"
 import { journal } from "../kernel/journal.ts"
 import { pageOf } from "../kernel/query.ts"
-import { listOf, ok, unpagedMeta, viewContext } from "../kernel/resource.ts"
+import { listOf, ok, unpagedMeta, viewContext, withMore } from "../kernel/resource.ts"
 import { bindings, columnList } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
 import { users } from "../users/schema.ts"
 import { availableActions } from "./status/actions.ts"
 import { activityEntry, activity_event_types } from "./activity.ts"
 import { linesTakingStock, demandSettings } from "./demands.ts"
-import { opportunityStream } from "./header/events.ts"
+import { opportunityStream } from "./event-families.ts"
 import { loadDecisionState } from "./load.ts"
-import { opportunity_items } from "./child-tables.ts"
+import { opportunity_items } from "./lines/schema.ts"
 import { one, path, read } from "./paths.ts"
-import { assignmentResource } from "./resources.ts"
+import { assignmentResource, opportunityResource } from "./resources.ts"
+import { opportunityAnswer, opportunityShown } from "./responses.ts"
+import { explanationOf } from "./money/explain.ts"
+import { stepShown } from "../pricing/explain-step.ts"
+import { isExplained } from "../rates/explained.ts"
 import { boolean, integer, text, timestamp } from "../kernel/field.ts"
 import * as Shown from "../kernel/answer-schema.ts"
 import { auditShown } from "../activity-log/answers.ts"
+
+const list = get(path, {
+  answer: Shown.page(() => opportunityResource),
+  name: "opportunities.list",
+  summary: "List opportunities",
+  ...read,
+  run: (input: Input) => Effect.map(listOf(opportunityResource, input.query, viewContext(input)), ok)
+})
+const show = get(`${path}/{id}`, {
+  answer: {
+    ...opportunityShown,
+    explanation: Shown.optional(Shown.objects(stepShown, { describe: "With explain=1" }))
+  },
+  name: "opportunities.show",
+  summary: "Show one opportunity",
+  ...read,
+  params: one,
+  fields: { explain: text({ nullable: true, describe: "1: say in words how each figure came about, too" }) },
+  run: (input) =>
+    isExplained(input.query)
+      ? Effect.flatMap(explanationOf(input.rows.id, input), (explanation) =>
+          Effect.map(opportunityAnswer(input.rows.id.id, input), (answer) => withMore(answer, { explanation }))
+        )
+      : opportunityAnswer(input.rows.id.id, input)
+})
 
 const assets = get(`${path}/{id}/assets`, {
   answer: Shown.page(() => assignmentResource),
@@ -38,7 +67,7 @@ const assets = get(`${path}/{id}/assets`, {
     )
 })
 
-/** One entry per line backed by a product that exists; lines of an opportunity without a store have nothing to be counted at. */
+/** One entry for each line with a product that exists, at its store; none for lines without a store. */
 const availability = get(`${path}/{id}/availability`, {
   answer: {
     availability: Shown.objects({
@@ -67,10 +96,13 @@ const availability = get(`${path}/{id}/availability`, {
         { opportunity_id: header.id, is_live: true },
         { order: ["path", "id"] }
       )
-      const asked = linesTakingStock({ header, lines, costs: [], units: [] }, demandSettings(input.settings, input.now))
-      const known = yield* loadStockedProducts(asked.map((line) => line.product_id))
+      const needed = linesTakingStock(
+        { header, lines, costs: [], units: [] },
+        demandSettings(input.settings, input.now)
+      )
+      const stocked = yield* loadStockedProducts(needed.map((line) => line.product_id))
       const entries = yield* availabilityOfLines(
-        asked.filter((line) => known.has(line.product_id)),
+        needed.filter((line) => stocked.has(line.product_id)),
         input
       )
       return ok({ availability: entries.map((entry) => ({ ...entry })), meta: unpagedMeta(entries.length) })
@@ -140,7 +172,7 @@ const actions = get(`${path}/{id}/available_actions`, {
     Effect.gen(function* () {
       const state = yield* loadDecisionState(input.rows.id, input, { stock: true })
       let last = 0
-      // A look at what would happen: ids and numbers are drawn from nowhere and kept by nobody.
+      // Decides without recording anything, so ids are placeholders and no document number is taken.
       const context: DecideContext = {
         now: input.now,
         viewer: input.viewer,
@@ -152,4 +184,4 @@ const actions = get(`${path}/{id}/available_actions`, {
     })
 })
 
-export const readEndpoints: ReadonlyArray<Endpoint> = [assets, availability, activity, actions]
+export const readEndpoints: ReadonlyArray<Endpoint> = [list, show, assets, availability, activity, actions]

@@ -1,12 +1,12 @@
 /**
- * After a change to an opportunity: the lines it touched are priced, rules, surcharges, totals and tax are worked out, and what
- * the opportunity claims of stock is set anew. Untouched lines are read, never rewritten. Events carry absolute results.
+ * What follows from a change of an opportunity: the changed lines are priced, then discount rules, surcharges, totals
+ * and tax of the whole are computed, and the demands on stock are updated. Events carry results, never differences.
  */
 import { Result } from "effect"
 import type { LineShortage } from "../availability/line.ts"
 import type { NewDemand } from "../demands/demand.ts"
 import { demandsPhaseChanged, demandsReplaced } from "../demands/events.ts"
-import { type DemandRow, demands as claims_table } from "../demands/schema.ts"
+import { type DemandRow, demands as demands_table } from "../demands/schema.ts"
 import type { DecideContext } from "../kernel/endpoint.ts"
 import { type NewEvent } from "../kernel/event.ts"
 import { type Json, sameJson } from "../kernel/json.ts"
@@ -25,17 +25,19 @@ import {
   shortagesOf
 } from "./demands.ts"
 import type { Opportunity, DecisionState } from "./aggregate.ts"
-import { opportunityPriced, opportunityStream } from "./header/events.ts"
-import { type CostRow, type ItemRow, opportunity_costs } from "./child-tables.ts"
+import { opportunityPriced } from "./money/events.ts"
+import { opportunityStream } from "./event-families.ts"
+import { type CostRow, opportunity_costs } from "./money/schema.ts"
+import type { ItemRow } from "./lines/schema.ts"
 import { priceOne, priceTogether, taxRateOf } from "./money/pricing.ts"
 import type { OpportunityRow } from "./schema.ts"
 
 export interface RecalculationScope {
-  /** Lines whose own price is worked out again. */
+  /** Lines whose own price is computed again. */
   readonly priced?: ReadonlyArray<number>
-  /** Lines whose demands are worked out again; those that are gone release theirs. */
+  /** Lines whose demands are computed again; removed lines release theirs. */
   readonly demanded?: ReadonlyArray<number> | "all"
-  /** Totals are left as they are: nothing that counts has changed. */
+  /** False: totals stay as they are, because nothing that is charged has changed. */
   readonly totals?: false
   /** The customer changed: every line's tax is looked up again. */
   readonly taxed?: boolean
@@ -50,7 +52,10 @@ export interface Recalculated {
   readonly events: ReadonlyArray<NewEvent>
 }
 
-/** `after` is the opportunity as the command leaves it, lines added included. `state.opportunity` is the opportunity before. */
+/**
+ * `after`: the opportunity with the change, new lines included; `state.opportunity`: before it. 422 where prices or
+ * demands are refused.
+ */
 export const recalculate = (
   state: DecisionState,
   after: Opportunity,
@@ -59,25 +64,26 @@ export const recalculate = (
 ): Result.Result<Recalculated, Rejection> =>
   Result.gen(function* () {
     let opportunity = yield* pricedLines(state, after, touched)
-    if (touched.totals !== false && (counts(opportunity) || counts(state.opportunity)))
+    if (touched.totals !== false && (hasCharges(opportunity) || hasCharges(state.opportunity)))
       opportunity = withPrices(opportunity, yield* priceTogether(state, opportunity, context.now), context)
-    const claimed = yield* demandsAfter(state, opportunity, touched.demanded ?? [], context)
+    const demanded = yield* demandsAfter(state, opportunity, touched.demanded ?? [], context)
     const holding = isHoldingStock(opportunity.header, context.settings)
-    const isTold = hasShortageCheck(opportunity.header, context.settings)
-    const short = isTold ? shortagesOf(state, opportunity, claimed.demands, context.settings, context.now) : []
+    const is_checked = hasShortageCheck(opportunity.header, context.settings)
+    const short = is_checked ? shortagesOf(state, opportunity, demanded.demands, context.settings, context.now) : []
     const shortages = holding ? short : []
-    const has_shortage = isTold && (state.snapshots === undefined ? opportunity.header.has_shortage : short.length > 0)
+    const has_shortage =
+      is_checked && (state.snapshots === undefined ? opportunity.header.has_shortage : short.length > 0)
     opportunity = { ...opportunity, header: { ...opportunity.header, has_shortage } }
     const priced = pricedEvent(after, state.opportunity, opportunity)
     return {
       opportunity,
-      demands: claimed.demands,
+      demands: demanded.demands,
       shortages,
-      events: [...(priced === undefined ? [] : [priced]), ...claimed.events]
+      events: [...(priced === undefined ? [] : [priced]), ...demanded.events]
     }
   })
 
-/** The opportunity with the prices of the lines touched, and every line's tax rate where the customer changed. */
+/** The opportunity with new prices of the lines in scope, and new tax rates of all lines where the customer changed. */
 const pricedLines = (
   state: DecisionState,
   opportunity: Opportunity,
@@ -97,8 +103,8 @@ const pricedLines = (
     return { ...opportunity, lines }
   })
 
-/** Is there anything to add up? Until then a total guessed by hand stands. */
-const counts = (opportunity: Opportunity): boolean =>
+/** Is there anything to add up? Until then an estimated total entered by hand stays. */
+const hasCharges = (opportunity: Opportunity): boolean =>
   opportunity.lines.length + opportunity.costs.length > 0 || opportunity.header.deal_total !== null
 
 /** The opportunity with line nets, totals and computed costs as pricing gives them. */
@@ -134,8 +140,9 @@ const withPrices = (opportunity: Opportunity, priced: PricedOpportunity, context
   }
 }
 
-const unstamped = { created_at: "", updated_at: "", deleted_at: null }
-/** A cost of the opportunity with everything at its default. Stamps are given when it is folded. */
+/** Placeholders for the stamps of a new row, which are set when its event is projected. */
+export const unstamped = { created_at: "", updated_at: "", deleted_at: null }
+/** A cost of the opportunity with every column at its default. */
 export const newCostRow = (header: OpportunityRow, context: DecideContext): CostRow => ({
   id: context.id(opportunity_costs),
   opportunity_id: header.id,
@@ -155,15 +162,18 @@ export const newCostRow = (header: OpportunityRow, context: DecideContext): Cost
   ...unstamped
 })
 
-/** A demand as events tell it: how far it reaches follows from the rest. */
-const asClaimed = <R extends AnyRow>(row: R): Without<R, "reaches_to" | "created_at" | "updated_at" | "deleted_at"> =>
+/** A demand as events record it: without `reaches_to`, which follows from the rest. */
+const asRecorded = <R extends AnyRow>(row: R): Without<R, "reaches_to" | "created_at" | "updated_at" | "deleted_at"> =>
   without(row, "reaches_to", "created_at", "updated_at", "deleted_at")
 const changed = <R extends AnyRow>(before: AnyRow, after: R): Partial<R> =>
   Object.fromEntries(
     Object.entries(after).filter(([name, value]) => !sameJson((before[name] ?? null) as Json, (value ?? null) as Json))
   ) as Partial<R>
 
-/** Everything pricing changed, in one event; undefined when it changed nothing. `change` is the opportunity the command's own events leave. */
+/**
+ * Everything that pricing changed, in one event; undefined where nothing did. `change`: the opportunity after the
+ * command's own events.
+ */
 const pricedEvent = (change: Opportunity, before: Opportunity, after: Opportunity): NewEvent | undefined => {
   const set = changed(change.header, after.header)
   const known = new Map(before.lines.map((line) => [line.id, line]))
@@ -204,7 +214,9 @@ interface DemandUpdate {
   readonly events: ReadonlyArray<NewEvent>
 }
 
-/** The demands of the touched lines, keeping the ids of those that stay; 422 when a unit is held by somebody else meanwhile. */
+/**
+ * The demands of the lines in scope; those that stay keep their ids. 422 on `state` when somebody else holds a unit.
+ */
 const demandsAfter = (
   state: DecisionState,
   opportunity: Opportunity,
@@ -214,7 +226,7 @@ const demandsAfter = (
   Result.gen(function* () {
     const settings = demandSettings(context.settings, context.now)
     const own = state.demands
-    // Lines that were not read are those of versions that are not active: they hold nothing, and nothing of theirs changes.
+    // Lines that were not read belong to versions that are not active, and have no demands.
     const lines = new Set(
       touched === "all" ? [...opportunity.lines, ...state.opportunity.lines].map(({ id }) => id) : touched
     )
@@ -222,19 +234,19 @@ const demandsAfter = (
     const set: Array<DemandRow> = []
     const phased = new Map<DemandRow["phase"], Array<number>>()
     const lineOf = new Map(opportunity.lines.map((line) => [line.id, line]))
-    const claimed = Map.groupBy(own, (demand) => demand.source_id)
+    const stored_by_line = Map.groupBy(own, (demand) => demand.source_id)
     for (const id of lines) {
       const line = lineOf.get(id)
       const wanted = line === undefined ? [] : yield* demandsOf(state, opportunity, line, settings)
-      yield* heldByNobodyElse(state, wanted, context)
-      const before = claimed.get(id) ?? []
+      yield* requireFreeUnits(state, wanted, context)
+      const before = stored_by_line.get(id) ?? []
       const rows = withIds(wanted, before, context)
       set.push(...rows)
       if (sameDemands(rows, before)) continue
       const phase = onlyPhased(rows, before)
       if (phase === undefined) {
         events.push(
-          demandsReplaced(opportunityStream(opportunity.header.id), "opportunity_item", id, rows.map(asClaimed))
+          demandsReplaced(opportunityStream(opportunity.header.id), "opportunity_item", id, rows.map(asRecorded))
         )
         continue
       }
@@ -248,8 +260,8 @@ const demandsAfter = (
     return { demands: [...rest, ...set], events }
   })
 
-/** The database would refuse it as well, but could not say by whom. */
-const heldByNobodyElse = (
+/** 422 on `state` with the name of the holder; the database constraint would refuse it without a name. */
+const requireFreeUnits = (
   state: DecisionState,
   wanted: ReadonlyArray<NewDemand>,
   context: DecideContext
@@ -272,29 +284,29 @@ export const unitName = (state: DecisionState, stock_level_id: number): string =
   return level?.item_name ?? level?.asset_number ?? `Stock level ${stock_level_id}`
 }
 
-/** A demand on the same unit, or the same product, keeps the id it had; the first of several first. */
+/** Demands on the same unit and product keep their ids, in order. */
 const withIds = (
   wanted: ReadonlyArray<NewDemand>,
   before: ReadonlyArray<DemandRow>,
   context: DecideContext
 ): ReadonlyArray<DemandRow> => {
-  const free = Map.groupBy(before, sameThing)
+  const free = Map.groupBy(before, unitKey)
   const used = new Map<string, number>()
   return wanted.map((demand) => {
-    const thing = sameThing(demand)
-    const at = used.get(thing) ?? 0
-    used.set(thing, at + 1)
+    const key = unitKey(demand)
+    const at = used.get(key) ?? 0
+    used.set(key, at + 1)
     return {
       ...unstamped,
       ...demand,
-      id: free.get(thing)?.[at]?.id ?? context.id(claims_table),
+      id: free.get(key)?.[at]?.id ?? context.id(demands_table),
       buffered_starts_at: demand.buffered_starts_at ?? demand.starts_at,
       buffered_ends_at: demand.buffered_ends_at ?? demand.ends_at
     }
   })
 }
-const sameThing = ({ asset_id, product_id }: NewDemand): string => `${product_id}/${asset_id}`
-/** The one phase all demands of a line come to, where nothing else about them changes. */
+const unitKey = ({ asset_id, product_id }: NewDemand): string => `${product_id}/${asset_id}`
+/** The new phase of all demands of a line, where nothing but the phase changes. */
 const onlyPhased = (
   rows: ReadonlyArray<DemandRow>,
   before: ReadonlyArray<DemandRow>
@@ -304,8 +316,8 @@ const onlyPhased = (
     ? phase
     : undefined
 }
-const told = Object.keys(asClaimed(claims_table.columns as AnyRow)) as ReadonlyArray<keyof DemandRow>
-/** Equal in all that is told of a demand, `but` perhaps one thing. */
+const recorded_columns = Object.keys(asRecorded(demands_table.columns as AnyRow)) as ReadonlyArray<keyof DemandRow>
+/** Equal in all recorded columns, `but` perhaps one. */
 const sameDemands = (
   one: ReadonlyArray<DemandRow>,
   other: ReadonlyArray<DemandRow>,
@@ -316,7 +328,8 @@ const sameDemands = (
   return one.every((row) => {
     const earlier = before.get(row.id)
     return (
-      earlier !== undefined && told.every((name) => name === but || (row[name] ?? null) === (earlier[name] ?? null))
+      earlier !== undefined &&
+      recorded_columns.every((name) => name === but || (row[name] ?? null) === (earlier[name] ?? null))
     )
   })
 }

@@ -1,4 +1,4 @@
-/** How opportunities and what belongs to them are put into words (rules/opportunities 7.1, 9.1, 11 to 13). */
+/** How answers show opportunities and their child rows (rules/opportunities 7.1, 9.1, 11 to 13). */
 import { phase_labels, phaseOf } from "../availability/phase.ts"
 import { releasePointIn } from "../availability/settings.ts"
 import { type Resource, resource } from "../kernel/resource.ts"
@@ -7,20 +7,12 @@ import { stock_levels } from "../stock/schema.ts"
 import type { AnyRow } from "../kernel/table.ts"
 import { stores } from "../stores/stores.ts"
 import { formatDecimal } from "../values/decimal.ts"
-import {
-  asset_assignments,
-  assignment_statuses,
-  charge_period_labels,
-  condition_labels,
-  cost_type_labels,
-  opportunity_costs,
-  opportunity_items,
-  opportunity_participants,
-  opportunity_versions,
-  transaction_type_labels,
-  version_statuses,
-  version_types
-} from "./child-tables.ts"
+import { asset_assignments, assignment_statuses, condition_labels } from "./units/schema.ts"
+import { charge_period_labels, opportunity_items } from "./lines/schema.ts"
+import { cost_type_labels, opportunity_costs } from "./money/schema.ts"
+import { opportunity_participants } from "./participants/schema.ts"
+import { opportunity_versions, version_statuses, version_types } from "./versions/schema.ts"
+import { transaction_type_labels } from "./child-columns.ts"
 import { opportunities, phases } from "./schema.ts"
 import { statusLabelOf, states, statusNames } from "./status/statuses.ts"
 import { depthOf, parentPath } from "./lines/tree.ts"
@@ -66,7 +58,7 @@ export const itemResource = resource({
     ...base,
     parent_path: parentPath(row.path),
     depth: depthOf(row.path),
-    // For information: the tax itself is reckoned with all four decimals.
+    // For information only: tax is computed with all four decimals.
     tax_rate: row.tax_rate === null ? null : formatDecimal(row.tax_rate, 2),
     charge_period_label: named(charge_period_labels, row.charge_period),
     transaction_type_label: named(transaction_type_labels, row.transaction_type)
@@ -113,9 +105,9 @@ export const versionResource = resource({
   })
 })
 
-/** An address always has a street: without one it was lent to a device for the sake of a rule. */
+/** Every address has a street. A device that may not see it holds the row, which a rule needs, with an empty one. */
 const is_known = (address: AnyRow): boolean => address["street"] !== ""
-/** An address as it stands on other things; where the members slice shows it too, it looks the same. */
+/** An address embedded in an opportunity, as the members endpoints show it but without its member. */
 const addressResource: Resource<typeof addresses> = resource({
   singular: "address",
   plural: "addresses",

@@ -1,4 +1,7 @@
-/** What opportunity endpoints answer with: the opportunity, and what this viewer may do with it (rules/opportunities 4, 4.1). */
+/**
+ * The answer of opportunity endpoints: the opportunity, and what this viewer may do with it (rules/opportunities 4,
+ * 4.1).
+ */
 import { Effect } from "effect"
 import type { Answer, Failure, Input } from "../kernel/endpoint.ts"
 import { includesOf } from "../kernel/query.ts"
@@ -12,24 +15,24 @@ import { boolean } from "../kernel/field.ts"
 import * as Shown from "../kernel/answer-schema.ts"
 import { type HeldBack, dispatch_meta_fields } from "./status/progress.ts"
 
-/** One opportunity as it is answered with. */
+/** The answer with one opportunity. */
 export const opportunityShown = {
   opportunity: Shown.row(() => opportunityResource),
   meta: Shown.keys({ can_edit: boolean(), can_destroy: boolean() })
 }
-/** What was held back of a dispatch that went ahead in part. */
+/** The lines that were short on a dispatch the store's policy let pass with a warning. */
 export const dispatchMetaShown = { _meta: Shown.optional(Shown.keys(dispatch_meta_fields)) }
 
-/** The key of what was held back, where anything was. */
-export const told = (_meta: HeldBack | null) => (_meta === null ? {} : { _meta })
+/** The `_meta` key of an answer, where a dispatch had lines that were short. */
+export const dispatchMeta = (_meta: HeldBack | null) => (_meta === null ? {} : { _meta })
 
-/** Locks and deal prices forbid nothing here; token abilities are not considered. */
+/** By permission and status. Locks, deal prices and the abilities of the token do not count. */
 export const metaOf = (row: OpportunityRow, viewer: Viewer) => ({
   can_edit: hasOnePermission(viewer, "opportunities.edit") && !isClosed(row),
   can_destroy: hasOnePermission(viewer, "opportunities.delete")
 })
 
-/** What writes to lines, costs and header answer with beside the includes asked for. */
+/** What answers to writes include beside what the request asks for. */
 export const withParts: ReadonlyArray<string> = ["items", "costs"]
 export const withUnits: ReadonlyArray<string> = ["items", "items.assets", "costs"]
 

@@ -1,4 +1,7 @@
-/** Opportunities: drafts, quotations and orders (rules/opportunities 4). Lines, costs and units are in `child-tables.ts`. */
+/**
+ * Opportunities: drafts, quotations and orders (rules/opportunities 4). Lines, costs, units and versions are in the
+ * folders beside.
+ */
 import {
   boolean,
   code,
@@ -18,7 +21,7 @@ import { allColumnsExcept } from "../kernel/visibility.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 import { open_status_conditions, states } from "./status/statuses.ts"
 
-/** The paired windows of a job, in the order they happen. */
+/** The phases of a job, in the order they happen; each has a start and an end. */
 export const phases = ["prep", "load", "deliver", "setup", "show", "takedown", "collect", "unload", "deprep"] as const
 
 const moment = () => timestamp({ nullable: true })
@@ -43,10 +46,10 @@ const windows = {
   deprep_ends_at: moment()
 }
 const cleared = { nullable: true, on_null: "clear" } as const
-/** Archived members stay named; after a merge the member that remains is. */
+/** Archived members stay referenced; after a merge the reference follows to the member that remains. */
 const follows = { on_delete: "keep", on_merge: "follow" } as const
 
-/** What create and update share. What null means on update is said field by field (rules/opportunities 4). */
+/** Fields of both create and update; `on_null` says what null means on update (rules/opportunities 4). */
 const header = {
   subject: text({ required: true, search: true, on_null: "reject" }),
   member_id: ref("members", { nullable: true, ...follows }),
@@ -98,7 +101,7 @@ const header = {
   })
 }
 
-/** The body of POST. `charge_total` is a first guess that stands until the first line or cost is added. */
+/** The body of POST. `charge_total` is an estimate, kept until the first line or cost is added. */
 export const createFields = {
   ...header,
   surcharge_group_ids: list(ref("surcharge_groups"), { nullable: true, distinct: true, max_items: 100 }),
@@ -114,7 +117,7 @@ export const updateFields = {
 }
 
 const total = () => money({ currency: "currency_code", computed: true, default: 0, signed: true })
-/** What pricing gives, minor units of the opportunity's currency, net but for the last two. */
+/** What pricing computes, in minor units of the opportunity's currency; all net but the last two. */
 export const totalFields = {
   rental_charge_total: total(),
   sale_charge_total: total(),
@@ -146,7 +149,7 @@ const columns = {
   ...totalFields,
   /** What discount rules took off: `[{rule_id, name, amount}]`, minor units. */
   applied_discounts: json<ReadonlyArray<JsonObject>>({ form: "array", computed: true, default: [], hidden: true }),
-  /** Rules that were named on it and have been deleted since: they go on for the lines there were. */
+  /** Deleted discount rules that were named on it: they still apply to lines made before the deletion. */
   kept_rule_ids: list(ref("discount_rules", { live: false, on_delete: "keep" }), {
     computed: true,
     default: [],
@@ -165,7 +168,7 @@ export const opportunities = table("opportunities", columns, {
   visibility: {
     all_columns: ["opportunities.*"],
     granted_columns: [
-      // Whoever counts, packs and ships works by what a job is called, where it stands and when; whose it is and what it costs is no part of that.
+      // Warehouse staff need the name, status and dates of a job, not its customer or its prices.
       {
         to: ["availability.view", "containers.*", "shortages.*"],
         columns: allColumnsExcept(
@@ -195,14 +198,14 @@ export const opportunities = table("opportunities", columns, {
         )
       },
       { to: ["activities.*"], columns: ["subject"] },
-      // A surcharge group, a store or a unit that an open opportunity uses is not deleted.
+      // Needed offline to refuse the deletion of a surcharge group, store or unit that an open opportunity uses.
       { to: ["pricing.manage"], columns: ["surcharge_group_ids"] },
       { to: ["settings.manage"], columns: ["store_id", "state", "status"] },
       { to: ["stock.*"], columns: ["state", "status"] }
     ]
   },
   soft_delete: true,
-  // Lists look for what is not deleted: with that in the index, rows that are only counted or passed over are never read.
+  // Lists select rows that are not deleted: with `deleted_at` in the index, counting and skipping reads no rows.
   indexes: [
     ["state", "status"],
     ["state", "starts_at"],
@@ -221,7 +224,7 @@ export const opportunities = table("opportunities", columns, {
     ["ordered_at"],
     ["updated_at"]
   ].map((columns) => [...columns, "deleted_at"]),
-  // Filtered, yet unset on most: nothing is written for those.
+  // Columns that are filtered by, but null in most rows, which then need no index entry.
   partial_indexes: [
     { columns: ["starts_at", "deleted_at"], where: "has_shortage" },
     ...["quote_invalid_at", "charge_starts_at", "charge_ends_at", ...Object.keys(windows)].map((name) => ({

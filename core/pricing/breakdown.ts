@@ -1,17 +1,17 @@
-/** The answer of the rate engine, in the form the interface shows (rules/rates 4.6). */
+/** The answer of the rate engine as the API shows it (rules/rates 4.6). */
 import { formatMoney } from "../values/money.ts"
 import type { Modifier } from "./strategies.ts"
 
-export interface RateLineItem {
+interface RateLineItem {
   /** 1-based position of the first and the last unit, both inclusive. */
   readonly period_from: number
   readonly period_to: number
-  /** As configured: "1.0" and "1" stay apart. */
+  /** As configured: "1.0" and "1" are different texts. */
   readonly multiplier: string
   readonly unit_price: string
   readonly line_total: string
 }
-export interface AppliedModifier {
+interface AppliedModifier {
   readonly key: Modifier
   readonly label: string
   /** Free text; not for parsing. */
@@ -32,7 +32,7 @@ export interface RateBreakdown {
   readonly applied_modifiers: ReadonlyArray<AppliedModifier>
 }
 
-/** The same in minor units, as the engine computes it. Integers of any size, so nothing is lost before it is shown. */
+/** The same in minor units, as the engine computes it. Integers of any size, so that no digit is lost. */
 export interface RateCalculation {
   readonly currency: string
   readonly unit_price: bigint

@@ -1,33 +1,23 @@
-/** POST /products/{product}/calculate_rate without the database: body in, answer out (rules/rates 6.3). */
+/** POST /products/{product}/calculate_rate as a pure function from body and facts to the answer (rules/rates 6.3). */
 import { Result } from "effect"
 import type { Json, JsonObject } from "../kernel/json.ts"
 import type { FieldErrors } from "../kernel/rejection.ts"
 import { parseMoment } from "../values/moment.ts"
 import type { RateBreakdown } from "./breakdown.ts"
-import { calculateRate, noRateMethod, type RateMethod } from "./engine.ts"
-import { explainRate, type Step } from "./explain.ts"
-import { type ProductRateWindow, resolveProductRate } from "./resolution.ts"
+import { calculateRate, noRateMethod } from "./engine.ts"
+import { explainRate } from "./explain.ts"
+import type { Step } from "./explain-step.ts"
+import { type PricedRate, resolveProductRate } from "./resolution.ts"
 import { isRateTransactionType, type RateTransactionType, rateTransactionTypes } from "./strategies.ts"
 
-/** A product rate together with the method of its definition. */
-export interface PricedRate extends ProductRateWindow {
-  readonly rate_definition_id: number
-  /** Minor units of `currency`. */
-  readonly price: number
-  readonly currency: string
-  readonly method: RateMethod
-  /** The name people know the method by; only explanations ask for it. */
-  readonly definition_name?: string
-}
-
-export interface CalculateFacts {
+interface CalculateFacts {
   /** All rates of the product. */
   readonly rates: ReadonlyArray<PricedRate>
   readonly base_currency: string
   readonly store_exists: (store_id: number) => boolean
 }
 
-export interface CalculateAnswer {
+interface CalculateAnswer {
   readonly rate_breakdown: RateBreakdown
   readonly meta: {
     /** False: no rate matched and the breakdown is priced at zero; not an error. */
@@ -46,7 +36,7 @@ interface CalculateQuestion {
   readonly store_id: number | null
 }
 
-/** `explained`: with the steps that led to it. */
+/** `explained`: with the steps that led to the price. Failures by field of the body. */
 export const calculateEndpoint = (
   body: JsonObject,
   facts: CalculateFacts,
@@ -94,7 +84,7 @@ const readQuestion = (body: JsonObject, facts: CalculateFacts): Result.Result<Ca
   if (from !== undefined && to !== undefined && to.epoch_ms < from.epoch_ms) {
     errors["end"] = ["The end must be a date after or equal to start."]
   }
-  // Exact lower case here, unlike in the bodies that store a product rate.
+  // Lower case only, unlike in bodies that store a product rate.
   const transaction_type = isAbsent(body["transaction_type"]) ? "rental" : body["transaction_type"]
   if (!isRateTransactionType(transaction_type)) {
     errors["transaction_type"] = [

@@ -1,5 +1,6 @@
 /**
- * What the configs of a rate definition accept, as data: forms are drawn from it, input is read by it (rules/rates 2).
+ * The fields of the configs of a rate definition, as data: forms are built from them, input is checked by them
+ * (rules/rates 2).
  */
 import { Result } from "effect"
 import type { FieldErrors } from "../kernel/rejection.ts"
@@ -16,36 +17,38 @@ interface Named {
   readonly key: string
   readonly label: string
 }
-export interface NumberField extends Named {
+interface NumberField extends Named {
   readonly type: "number"
   readonly default: number | null
   readonly required: boolean
   readonly min: number | null
   readonly max: number | null
-  /** The sibling this number must not be below. */
+  /** The field beside it that this number must not be less than. */
   readonly not_below?: string
 }
-export interface DecimalField extends Named {
+interface DecimalField extends Named {
   readonly type: "decimal"
   readonly default: string | null
   readonly required: boolean
-  /** For display only: more decimals are kept as sent. */
+  /** For display only: a value with more decimals is stored as sent. */
   readonly decimals: number
 }
-export interface SelectField extends Named {
+interface SelectField extends Named {
   readonly type: "select"
   readonly default: string | null
   readonly required: boolean
   readonly options: { readonly [value: string]: string }
 }
-export interface TimeField extends Named {
+interface TimeField extends Named {
   readonly type: "time"
   readonly default: string | null
   readonly required: boolean
 }
 export type ValueField = NumberField | DecimalField | SelectField | TimeField
-/** Fields shown together under a condition. They sit flat beside the others, not under the group's key. */
-export interface GroupField extends Named {
+/**
+ * Fields shown together under a condition. Their values are stored beside the others, not below the key of the group.
+ */
+interface GroupField extends Named {
   readonly type: "group"
   readonly fields: ReadonlyArray<ValueField>
   readonly visible_when: ReadonlyArray<{ readonly field: string; readonly value: string }>
@@ -140,12 +143,12 @@ export const modifierFields: { readonly [M in Modifier]: ReadonlyArray<ConfigFie
   ]
 }
 
-export interface FormSection {
+interface FormSection {
   readonly key: string
   readonly label: string
   readonly fields: ReadonlyArray<FormField>
 }
-/** A field as a form shows it; which of the rest it has depends on its type. */
+/** A field in a form; which optional keys it has depends on its type. */
 export interface FormField extends Named {
   readonly type: ConfigField["type"]
   readonly help: null
@@ -163,8 +166,9 @@ export interface FormField extends Named {
 }
 
 /**
- * The form of GET /rate_engine/schema: the strategy's options, then one section a modifier in the order they run
- * (rules/rates 6.4). Failures: `strategy`, `modifiers`, `modifiers.<n>`. Whether the strategy supports them is not asked here.
+ * The form of GET /rate_engine/schema: the strategy's options, then a section for each modifier in the order they run
+ * (rules/rates 6.4). Failures: `strategy`, `modifiers`, `modifiers.<n>`. Whether the strategy supports them is not
+ * checked.
  */
 export const schemaSections = (query: {
   readonly strategy?: unknown

@@ -1,13 +1,13 @@
 /**
- * Reads submitted configs by their schema: what is hidden or unknown vanishes, what stays is checked and cast, what is
- * absent stays absent (rules/rates 2). Error keys are dotted: `modifier_configs.factor.ranges.0.from`.
+ * Reads submitted configs by their schema: hidden and unknown values are dropped, the others are checked and converted,
+ * absent ones stay absent (rules/rates 2). Error keys are dotted: `modifier_configs.factor.ranges.0.from`.
  */
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
 import { compareDecimals, isPlainDecimalText } from "../values/decimal.ts"
 import { parseTimeOfDay } from "../values/moment.ts"
 import type { ConfigField, RepeaterField, ValueField } from "./config-schema.ts"
 
-export interface ReadConfig {
+interface ReadConfig {
   readonly stored: JsonObject
   readonly errors: { readonly [field: string]: ReadonlyArray<string> }
 }
@@ -18,7 +18,7 @@ export const readConfig = (fields: ReadonlyArray<ConfigField>, submitted: JsonOb
     fields.map((field) => {
       if (field.type === "repeater") return readRepeater(field, submitted[field.key], `${path}.${field.key}`)
       if (field.type !== "group") return readValue(field, submitted, path)
-      // Visibility is judged by what was submitted: an absent day_type is not "business", whatever the form's default.
+      // Hidden or not depends on what was submitted: an absent day_type is not "business", whatever the form's default.
       const visible = field.visible_when.every((rule) => submitted[rule.field] === rule.value)
       return visible ? merge(field.fields.map((inner) => readValue(inner, submitted, path))) : nothing
     })
@@ -77,7 +77,7 @@ const castValue = (field: ValueField, value: Json): Cast => {
       return { value: whole }
     }
     case "decimal": {
-      // Kept as written, because equal neighbours share a line by their text; so an exponent or a sign has no place.
+      // Stored as written, because neighbours with the same text share a line; so no exponent and no sign is allowed.
       const text = typeof value === "number" ? String(value) : typeof value === "string" ? value.trim() : ""
       return isPlainDecimalText(text) ? { value: text } : { text: "must be a number of at least 0, written in digits." }
     }

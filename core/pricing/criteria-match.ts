@@ -15,7 +15,7 @@ import {
   weekdayOf
 } from "./criteria.ts"
 
-/** What conditions may ask about; null means unknown. */
+/** The values that conditions compare; null means unknown. */
 export type CriteriaFacts = { readonly [F in CriteriaField]: FactOf<(typeof criteriaFields)[F]> | null }
 /** Money is in minor units, numbers are decimal strings, timestamps ISO, weekdays 1 Monday to 7 Sunday. */
 type FactOf<K extends CriteriaKind> = K extends "id" | "money" | "weekday"
@@ -24,7 +24,7 @@ type FactOf<K extends CriteriaKind> = K extends "id" | "money" | "weekday"
     ? ReadonlyArray<string>
     : string
 
-/** `currency` is the one amounts in conditions are written in. */
+/** `currency`: of the amounts in conditions. */
 export const meetsCriteria = (criteria: Criteria, facts: CriteriaFacts, currency: string): boolean => {
   if (criteria.conditions.length === 0) return true
   const test = (entry: Condition | Criteria): boolean =>

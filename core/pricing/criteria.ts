@@ -1,4 +1,4 @@
-/** Criteria of discount rules: what may be asked, and how a stored criteria object is read (rules/billing 4). */
+/** Criteria of discount rules: their fields and operators, and how a criteria object is read (rules/billing 4). */
 import { Result } from "effect"
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
 import type { FieldErrors } from "../kernel/rejection.ts"
@@ -16,7 +16,9 @@ export type CriteriaKind =
   | "transaction_type"
   | "state"
 
-/** What a condition may ask about. Money is compared in the rule's currency, by the rule for money in bodies. */
+/**
+ * The fields that a condition may name. Money is compared in the rule's currency, read as money in request bodies is.
+ */
 export const criteriaFields = {
   member_id: "id",
   "member.membership_type": "text",
@@ -40,7 +42,7 @@ export const criteriaFields = {
 export type CriteriaField = keyof typeof criteriaFields
 
 export const criteriaOperators = ["eq", "not_eq", "in", "not_in", "gt", "gteq", "lt", "lteq", "cont"] as const
-export type CriteriaOperator = (typeof criteriaOperators)[number]
+type CriteriaOperator = (typeof criteriaOperators)[number]
 
 export interface Condition {
   readonly field: CriteriaField
@@ -53,20 +55,20 @@ export interface Criteria {
   readonly conditions: ReadonlyArray<Condition | Criteria>
 }
 
-export const isCriteriaField = (value: unknown): value is CriteriaField =>
+const isCriteriaField = (value: unknown): value is CriteriaField =>
   typeof value === "string" && Object.hasOwn(criteriaFields, value)
 const isOperator = (value: unknown): value is CriteriaOperator =>
   criteriaOperators.some((operator) => operator === value)
 
-/** Whether a word means "one of a list". */
+/** Does the operator compare with a list? */
 const listOperators: ReadonlySet<CriteriaOperator> = new Set(["in", "not_in"])
 const orderOperators: ReadonlySet<CriteriaOperator> = new Set(["gt", "gteq", "lt", "lteq"])
 const orderedKinds: ReadonlySet<CriteriaKind> = new Set(["number", "money", "timestamp", "weekday"])
 const MAX_CONDITIONS = 100
 
 /**
- * Reads criteria: `{match, conditions}`, or a bare map of field to value (a list means one of). `{}` asks nothing and
- * matches everything. Error keys: `criteria`, `criteria.match`, `criteria.conditions.<n>.field|operator|value`.
+ * Reads criteria: `{match, conditions}`, or a bare map of field to value (a list means one of). `{}` matches
+ * everything. Error keys: `criteria`, `criteria.match`, `criteria.conditions.<n>.field|operator|value`.
  */
 export const readCriteria = (input: Json | undefined): Result.Result<Criteria, FieldErrors> => {
   if (input === undefined || !isJsonObject(input)) return Result.fail({ criteria: ["The criteria must be an object."] })
@@ -184,7 +186,7 @@ export const weekdayOf = (value: Json): number | undefined => {
   return index < 0 ? undefined : index + 1
 }
 
-/** The word a value names, also by its code: its place in the words. */
+/** The word that a value is, or whose index it is. */
 const wordOf =
   (words: ReadonlyArray<string>) =>
   (value: Json): string | undefined => {

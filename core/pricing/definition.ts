@@ -1,4 +1,4 @@
-/** What a rate definition may be made of, and what becomes of it on update, copy and deletion (rules/rates 2, 6.1). */
+/** Rules of rate definitions: what they may consist of, update, copy and deletion (rules/rates 2, 6.1). */
 import { Result } from "effect"
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
 import type { FieldErrors } from "../kernel/rejection.ts"
@@ -26,8 +26,9 @@ export interface SubmittedMethod {
 }
 
 /**
- * The method as stored: shape checked, then strategy against period and modifiers, then configs against the schema
- * they compose; each step's failures are answered alone. Hidden values and those of disabled modifiers are stripped.
+ * The method as stored: shape checked, then strategy against period and modifiers, then configs against the schema of
+ * these. A step that fails is answered without the later ones. Hidden values and those of disabled modifiers are
+ * dropped.
  */
 export const composeMethod = (submitted: SubmittedMethod): Result.Result<RateMethod, FieldErrors> => {
   const type = shapeErrors(submitted)
@@ -54,7 +55,9 @@ export const composeMethod = (submitted: SubmittedMethod): Result.Result<RateMet
   })
 }
 
-/** An update keeps what is absent or null and replaces configs as a whole; the merged method is checked and stripped anew. */
+/**
+ * An update keeps what is absent or null and replaces configs as a whole; the merged method is checked as a new one is.
+ */
 export const updateMethod = (existing: RateMethod, patch: SubmittedMethod): Result.Result<RateMethod, FieldErrors> =>
   composeMethod({
     calculation_strategy: patch.calculation_strategy ?? existing.calculation_strategy,
@@ -78,7 +81,7 @@ export const deletionErrors = (facts: {
 const NAME_MAX = 255
 const COPY_SUFFIX = " (Copy)"
 
-/** The name of a duplicate: the base name gives way when both would not fit. */
+/** The name of a copy, its base name shortened where the suffix would not fit. */
 export const copyName = (name: string): string =>
   [...name]
     .slice(0, NAME_MAX - COPY_SUFFIX.length)
@@ -140,7 +143,7 @@ const oneOf = (what: string, rows: ReadonlyArray<{ readonly identifier: string }
   `The ${what} must be one of: ${rows.map(({ identifier }) => identifier).join(", ")}.`
 const hasErrors = (errors: FieldErrors): boolean => Object.keys(errors).length > 0
 
-/** Absent, null and an empty list all stand for the empty object: some clients cannot write one. */
+/** Absent, null and an empty list are read as the empty object, which some clients cannot write. */
 const isObjectLike = (value: Json | undefined): boolean =>
   value === undefined || value === null || isJsonObject(value) || (Array.isArray(value) && value.length === 0)
 const objectOf = (value: Json | undefined): JsonObject => (value !== undefined && isJsonObject(value) ? value : {})

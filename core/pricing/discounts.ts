@@ -1,4 +1,4 @@
-/** Stage 2 of pricing: discount rules, spread over the lines they meet (rules/billing 4). */
+/** Stage 2 of pricing: discount rules, spread over the lines that meet their criteria (rules/billing 4). */
 import { Result } from "effect"
 import type { Json } from "../kernel/json.ts"
 import { compareDecimals, formatDecimal, parseDecimal } from "../values/decimal.ts"
@@ -8,10 +8,10 @@ import { type CriteriaFacts, meetsCriteria } from "./criteria-match.ts"
 import { fromBase, type LineCurrency } from "./line-rate.ts"
 
 export const discountTypes = { percentage: "Percentage", fixed_amount: "Fixed Amount" } as const
-export type DiscountType = keyof typeof discountTypes
-/** `line`: worked out on each line by itself; `total`: once on the lines together, then spread. */
+type DiscountType = keyof typeof discountTypes
+/** `line`: computed for each line; `total`: once for all lines that meet the criteria, then spread over them. */
 export const discountScopes = { line: "Line", total: "Total" } as const
-export type DiscountScope = keyof typeof discountScopes
+type DiscountScope = keyof typeof discountScopes
 
 export interface DiscountRule {
   readonly id: number
@@ -33,11 +33,14 @@ export interface DiscountRule {
   readonly valid_from: string | null
   readonly valid_to: string | null
   readonly store_id: number | null
-  /** When it was deleted: from then on it counts only for lines that had been made before. */
+  /** When it was deleted: after that it applies only to lines made before. */
   readonly deleted_at?: string | null
 }
 
-/** Without a currency of its own a rule's maximum is kept in the base currency; an opportunity in another takes it at its snapshot rate. */
+/**
+ * A rule without a currency stores its maximum in the base currency; it is converted at the exchange rate of the
+ * opportunity.
+ */
 export const discountRuleIn = (rule: DiscountRule, money: LineCurrency): DiscountRule =>
   rule.currency_code !== null || rule.max_discount_amount === null
     ? rule
@@ -47,20 +50,20 @@ export const discountRuleIn = (rule: DiscountRule, money: LineCurrency): Discoun
 export interface DiscountableLine {
   /** Minor units. */
   readonly net: number
-  /** False: no rule ever touches it. */
+  /** False: no rule applies to it. */
   readonly discountable: boolean
-  /** Offered, not counted: no rule touches it either. */
+  /** Offered but not charged: no rule applies to it. */
   readonly is_optional?: boolean
-  /** A line discount or price given by hand: automatic rules leave it alone. */
+  /** It has a manual price or discount: automatic rules do not apply. */
   readonly priced_by_hand: boolean
-  /** When it was made; absent for one that is being made. */
+  /** When the line was made; absent for a line made by this command. */
   readonly made_at?: string | undefined
   readonly facts: CriteriaFacts
 }
 
 export interface DiscountRequest {
   readonly rules: ReadonlyArray<DiscountRule>
-  /** Rules named on the opportunity; those without auto_apply act only so. */
+  /** Rules named on the opportunity; rules without auto_apply apply only then. */
   readonly named_rule_ids: ReadonlyArray<number>
   readonly lines: ReadonlyArray<DiscountableLine>
   readonly currency: string
@@ -82,15 +85,16 @@ export interface Discounts {
 }
 
 /**
- * Rules run by priority, then id. Stackable ones follow each other on what remains; a rule that is not stackable stands
- * alone. Of the stack and each lone rule, the one best for the customer is taken; on a tie the stack, then the order.
+ * Rules run by priority, then id. Stackable rules apply one after the other, each to what remains; other rules apply
+ * alone. Of the stack and each single rule, the largest discount is taken; of equal ones the stack, then the first
+ * rule.
  */
 export const applyDiscountRules = (request: DiscountRequest): Discounts => {
   const { alone, stack } = discountCandidates(request)
   return alone.reduce((best, candidate) => (worth(candidate) > worth(best) ? candidate : best), stack)
 }
 
-/** What the stack of rules comes to, and what each lone rule does: the candidates the best is taken from, in order. */
+/** The discounts of the stack and of each single rule: the candidates of which the largest is taken. */
 export const discountCandidates = (
   request: DiscountRequest
 ): { readonly stack: Discounts; readonly alone: ReadonlyArray<Discounts> } => {
@@ -146,7 +150,7 @@ const applyRule = (rule: ReadyRule, request: DiscountRequest, soFar: Discounts):
           rule,
           bases.map((base) => (base === 0 ? 0 : takenOff(base)))
         )
-      : // The maximum comes before the spreading: parts already rounded would be rounded twice.
+      : // The maximum is applied before spreading: rounded parts would otherwise be rounded twice.
         allocateMoney(Math.min(takenOff(whole), rule.max_discount_amount ?? Infinity), bases)
   const amount = parts.reduce((sum, part) => sum + part, 0)
   if (amount === 0) return soFar
@@ -156,7 +160,7 @@ const applyRule = (rule: ReadyRule, request: DiscountRequest, soFar: Discounts):
   }
 }
 
-/** What a rule takes off a base, never more than the base itself. */
+/** The discount of a rule on a base amount, never more than the base. */
 const takerOf = (rule: ReadyRule, currency: string): ((base: number) => number) => {
   if (rule.discount_type === "percentage") return (base) => Math.min(base, percentOfMoney(base, rule.discount_value))
   const amount = Result.getOrElse(parseMoney(rule.discount_value, currency), () => 0)

@@ -1,7 +1,6 @@
 /**
- * The rate engine: a price, a way to count and a window in; a breakdown out (rules/rates 4). Whole minor units
- * throughout;
- * the only roundings are the multiplier per position and the factor, once.
+ * The rate engine: computes the breakdown of a hire from a price, a rate method and a window (rules/rates 4). All
+ * amounts are whole minor units; only the multiplier of each position and the factor are rounded.
  */
 import { Result } from "effect"
 import { isJsonObject, type JsonObject } from "../kernel/json.ts"
@@ -38,7 +37,7 @@ export interface RateRequest extends RateMethod {
 export const calculateRate = (request: RateRequest): Result.Result<RateBreakdown, FieldErrors> =>
   Result.map(calculateRateMinor(request), toBreakdown)
 
-/** The same in minor units. */
+/** The calculation in minor units. */
 export const calculateRateMinor = (request: RateRequest): Result.Result<RateCalculation, FieldErrors> => {
   const strategy = strategyOf(request.calculation_strategy)
   if (strategy === undefined) return Result.fail({ calculation_strategy: ["The calculation strategy is unknown."] })
@@ -59,7 +58,7 @@ interface Counted {
   readonly units: number
   readonly unit_label: string
 }
-/** How many units the window comes to by the method's period; one where the price is fixed. */
+/** The units of the window by the method's period; 1 for fixed prices. */
 const counted = (request: RateRequest): Result.Result<Counted, FieldErrors> => {
   const start = parseMoment(request.start)
   const end = parseMoment(request.end)
@@ -79,8 +78,8 @@ const basePrice = (request: RateRequest, { unit_label, units }: Counted): RateCa
     : unmodified(request, units, unit_label, price * BigInt(units), [flatLine(1, units, price)])
 }
 
-/** What the pricing of lines asks: minor units; beyond 2^53 no longer exact, but as large as it is. */
-export interface RateTotal {
+/** Result for a line, in minor units; above 2^53 not exact, but of the right size, so that limits still refuse it. */
+interface RateTotal {
   readonly units: number
   readonly total: number
 }
@@ -110,7 +109,7 @@ const blockOf = ({ strategy_config }: RateRequest): { readonly block: number; re
   block: Math.max(0, integerOr(strategy_config["fixed_period_units"], 0)),
   charge: integerOr(strategy_config["fixed_charge"], 0)
 })
-/** A block of units for one charge, however few of them are used; the price for each unit beyond it. */
+/** One charge for a block of units, used or not, and the price for each unit beyond it. */
 const hybridPrice = (request: RateRequest, units: number, unit_label: string): RateCalculation => {
   const price = BigInt(request.price)
   const { block, ...fixed } = blockOf(request)

@@ -1,9 +1,12 @@
-/** How one line of an opportunity got its net: price by hand or by rate, time, quantity, its own discount, tax taken out (rules/rates 9). */
+/**
+ * Explains the net of one line: manual price or rate, time, quantity, its own discount, tax taken out (rules/rates 9).
+ */
 import { Result } from "effect"
 import { exact, wholeUnits } from "../values/decimal.ts"
 import { formatMoney } from "../values/money.ts"
-import type { PricedRate } from "./calculate.ts"
-import { countText, explainCalculation, explainChoice, roundingWords, type Step } from "./explain.ts"
+import type { PricedRate } from "./resolution.ts"
+import { countText, roundingWords, type Step } from "./explain-step.ts"
+import { explainCalculation, explainChoice } from "./explain.ts"
 import { chargeableDays, type LineRequest, type PricedLine, priceLine } from "./line.ts"
 import type { LineCurrency, LineRate } from "./line-rate.ts"
 import { applicableRates, type RateLookup } from "./resolution.ts"
@@ -11,15 +14,15 @@ import { inclusiveTax } from "./tax.ts"
 
 export interface LineFacts {
   readonly request: LineRequest & { readonly rate: LineRate | null }
-  /** Where a rate was looked for; null where none was. */
+  /** The rates it was chosen from; null where no rate applies. */
   readonly rate: {
     readonly rates: ReadonlyArray<PricedRate>
     readonly question: RateLookup
     readonly money: LineCurrency
   } | null
 }
-/** What stands on the line, minor units. */
-export interface StoredLine {
+/** The stored figures of the line, in minor units. */
+interface StoredLine {
   readonly unit_price: number
   /** Less the line's own discount; with tax where prices include it. */
   readonly discounted_total: number
@@ -27,8 +30,8 @@ export interface StoredLine {
 }
 
 /**
- * The steps to a line's net before rules. A line keeps the price of its last change: where what is known now leads
- * elsewhere, that is said instead of steps that would not lead to what stands there.
+ * The steps to a line's net before discount rules. A line keeps the price of its last change: where the present rates
+ * lead to another price, one step says so in place of the others.
  */
 export const explainLine = (facts: LineFacts, stored: StoredLine): ReadonlyArray<Step> => {
   const { request } = facts

@@ -1,19 +1,22 @@
-/** How the sums of an opportunity came about: discount rules, surcharges, deal price, tax by group, locks (rules/rates 9, rules/billing 4 and 5). */
+/**
+ * Explains the sums of an opportunity: discount rules, surcharges, deal price, tax by group, locks (rules/rates 9,
+ * rules/billing 4, 5).
+ */
 import { exact } from "../values/decimal.ts"
 import { formatMoney } from "../values/money.ts"
-import { type Discounts, discountCandidates } from "./discounts.ts"
-import { roundingWords, type Step } from "./explain.ts"
+import { type DiscountRule, type Discounts, discountCandidates } from "./discounts.ts"
+import { roundingWords, type Step } from "./explain-step.ts"
 import { type PricedOpportunity, discountRequestOf, type StagesRequest, surchargeRequestOf } from "./stages.ts"
 import { calculateSurcharges, type CalculatedSurcharge } from "./surcharges.ts"
 import { netCost, type TaxGroup, type TotalCost } from "./totals.ts"
 
-export interface NamedCost extends TotalCost {
+interface NamedCost extends TotalCost {
   readonly id: number
   readonly description: string
 }
-export interface TotalsFacts {
+interface TotalsFacts {
   readonly request: StagesRequest
-  /** What `priceOpportunity` makes of the request. */
+  /** The result of `priceOpportunity` for the request. */
   readonly priced: PricedOpportunity
   readonly costs: ReadonlyArray<NamedCost>
 }
@@ -55,10 +58,7 @@ const explainRules = (facts: TotalsFacts): ReadonlyArray<Step> => {
     const words =
       kept || rule === undefined
         ? "as it stood when pricing was locked"
-        : `${rule.discount_type === "percentage" ? `${rule.discount_value}%` : `${rule.discount_value} ${rule.currency_code ?? request.currency}`} off ` +
-          `${rule.applies_to === "line" ? "each line it meets" : "the lines it meets together, spread by their nets with the odd minor units to the largest remainders"}` +
-          `${rule.max_discount_amount !== null && applied.amount === rule.max_discount_amount ? `, ${money(rule.max_discount_amount)} at most` : ""}` +
-          `, ${request.named_rule_ids.includes(rule.id) ? "named on the opportunity" : "applied by itself"}${rule.deleted_at == null ? "" : "; deleted since, it goes on for lines there were"}`
+        : ruleWords(rule, applied.amount, request, money)
     return {
       figure: "charge_total",
       rule: "discount_rule",
@@ -84,10 +84,30 @@ const explainRules = (facts: TotalsFacts): ReadonlyArray<Step> => {
   return [...contest, ...rules, ...lines]
 }
 
+const ruleWords = (
+  rule: DiscountRule,
+  amount: number,
+  request: StagesRequest,
+  money: (minor: number) => string
+): string => {
+  const { currency_code, discount_type, discount_value, max_discount_amount } = rule
+  const value =
+    discount_type === "percentage" ? `${discount_value}%` : `${discount_value} ${currency_code ?? request.currency}`
+  const base =
+    rule.applies_to === "line"
+      ? "each line it meets"
+      : "the lines it meets together, spread by their nets with the odd minor units to the largest remainders"
+  const maximum =
+    max_discount_amount !== null && amount === max_discount_amount ? `, ${money(max_discount_amount)} at most` : ""
+  const how = request.named_rule_ids.includes(rule.id) ? "named on the opportunity" : "applied by itself"
+  const deleted = rule.deleted_at == null ? "" : "; deleted since, it goes on for lines there were"
+  return `${value} off ${base}${maximum}, ${how}${deleted}`
+}
+
 const worth = ({ applied }: Discounts): number => applied.reduce((sum, { amount }) => sum + amount, 0)
 const namesOf = ({ applied }: Discounts): string => applied.map(({ name }) => `"${name}"`).join(" and then ")
 
-/** Where more than one way to discount was open: which was taken, and what the others would have given. */
+/** Where several discounts were possible: the one taken, and the amounts of the others. */
 const explainContest = (facts: TotalsFacts): ReadonlyArray<Step> => {
   const money = moneyOf(facts)
   const { alone, stack } = discountCandidates(discountRequestOf(facts.request))
@@ -110,13 +130,13 @@ const explainSurcharges = (facts: TotalsFacts): ReadonlyArray<Step> => {
   const { priced, request } = facts
   const money = moneyOf(facts)
   if (request.deal_total !== null) return []
-  const reckoned = new Map(
+  const computed = new Map(
     request.locked !== null
       ? []
       : calculateSurcharges(surchargeRequestOf(request, priced.line_discounts)).map((one) => [one.surcharge_id, one])
   )
   return priced.surcharges.map((applied): Step => {
-    const one = reckoned.get(applied.surcharge_id)
+    const one = computed.get(applied.surcharge_id)
     return {
       figure: "service_charge_total",
       rule: "surcharge",

@@ -1,50 +1,26 @@
 /**
- * How the price of a hire came about, in words: which rate won, how the time was counted, what each modifier did, where
- * it was rounded (rules/rates 4, 5). Computed from the same parts as the price, so it says what was done.
+ * Explains the price of a hire: which rate was chosen, how the time was counted, what each modifier did, and where it
+ * was rounded (rules/rates 4, 5). It uses the functions that compute the price.
  */
 import { Result } from "effect"
-import { isJsonObject, type JsonObject } from "../kernel/json.ts"
-import { exact, type Numeric } from "../values/decimal.ts"
-import { type Moment, parseMoment, parseTimeOfDay, plainDateOf } from "../values/moment.ts"
+import { isJsonObject } from "../kernel/json.ts"
+import { exact } from "../values/decimal.ts"
+import { parseMoment, plainDateOf } from "../values/moment.ts"
 import { formatMoney } from "../values/money.ts"
-import { scaleOf } from "../values/currency.ts"
 import type { CalculatedModifier, RateCalculation } from "./breakdown.ts"
-import type { PricedRate } from "./calculate.ts"
 import { calculateRateMinor, type RateRequest } from "./engine.ts"
+import { countText, roundingWords, type Step } from "./explain-step.ts"
+import { explainUnits, singular, unitWords } from "./explain-units.ts"
 import { factorFor } from "./modifiers.ts"
-import { applicableRates, type RateLookup } from "./resolution.ts"
-import { type BasePeriod, basePeriods, strategyLabel } from "./strategies.ts"
-import { measureUnits, integerOr } from "./units.ts"
-import { text } from "../kernel/field.ts"
-
-/** One step on the way to a figure. */
-export const stepShown = { figure: text(), rule: text(), words: text(), from: text({ nullable: true }), to: text() }
-export interface Step {
-  /** The figure it leads to, named as the answer names it: `units`, `items.12.total`, `tax_total`. */
-  readonly figure: string
-  /** What decided: `highest_priority`, `leeway`, `factor`, `tax_group`. For machines; the words are for people. */
-  readonly rule: string
-  readonly words: string
-  /** What stood there before, as text; null where nothing did. */
-  readonly from: string | null
-  /** What stands there after it. */
-  readonly to: string
-}
-
-/** Says so when an exact amount had to be rounded to its minor unit. `minor` is exact, in minor units. */
-export const roundingWords = (minor: Numeric, currency: string): string => {
-  const value = exact(minor)
-  if (value.isInteger()) return ""
-  return `, rounded half away from zero from ${value.dividedBy(exact(10).pow(scaleOf(currency))).toFixed()}`
-}
-export const countText = (count: number | bigint, one: string, many: string = `${one}s`): string =>
-  `${String(count)} ${count === 1 || count === 1n ? one : many}`
+import { applicableRates, type PricedRate, type RateLookup } from "./resolution.ts"
+import { basePeriods, strategyLabel } from "./strategies.ts"
+import { integerOr } from "./units.ts"
 
 const rateName = (rate: PricedRate): string =>
   `rate ${rate.id} (${rate.definition_name ?? strategyLabel(rate.method.calculation_strategy)}, ` +
   `${formatMoney(rate.price, rate.currency)} ${rate.currency})`
 
-/** Which rate prices the hire, and why that one. `rates` are all those it was chosen from. */
+/** Which of the `rates` prices the hire, and why. */
 export const explainChoice = (rates: ReadonlyArray<PricedRate>, question: RateLookup): Step => {
   const start = parseMoment(question.start)
   const day = start === undefined ? question.start : plainDateOf(start)
@@ -54,9 +30,9 @@ export const explainChoice = (rates: ReadonlyArray<PricedRate>, question: RateLo
   const step = { figure: "product_rate_id", from: null }
   if (winner === undefined)
     return { ...step, rule: "no_rate", words: `No rate of the product holds ${of}.`, to: "none" }
-  const told = { ...step, to: String(winner.id) }
+  const choice = { ...step, to: String(winner.id) }
   const name = `${rateName(winner).charAt(0).toUpperCase()}${rateName(winner).slice(1)}`
-  if (second === undefined) return { ...told, rule: "only_rate", words: `${name} is the only one that holds ${of}.` }
+  if (second === undefined) return { ...choice, rule: "only_rate", words: `${name} is the only one that holds ${of}.` }
   const beaten = others.length === 0 ? rateName(second) : `${rateName(second)} and ${countText(others.length, "other")}`
   const [rule, why] =
     winner.priority !== second.priority
@@ -64,110 +40,12 @@ export const explainChoice = (rates: ReadonlyArray<PricedRate>, question: RateLo
       : (winner.store_id === null) !== (second.store_id === null)
         ? ["own_store", "of the same priority, the store's own goes before one for all stores"]
         : ["newest", "of the same priority and reach, the newest goes first"]
-  return { ...told, rule, words: `${name} wins over ${beaten} ${of}: ${why}.` }
+  return { ...choice, rule, words: `${name} wins over ${beaten} ${of}: ${why}.` }
 }
 
-const clockOf = ({ epoch_ms, offset_minutes }: Moment): string => {
-  const sign = offset_minutes < 0 ? "-" : "+"
-  const size = Math.abs(offset_minutes)
-  const two = (part: number): string => String(Math.trunc(part)).padStart(2, "0")
-  const local = new Date(epoch_ms + offset_minutes * 60_000).toISOString().slice(0, 19)
-  return `${local}${offset_minutes === 0 ? "Z" : `${sign}${two(size / 60)}:${two(size % 60)}`}`
-}
-
-const singular: { readonly [P in BasePeriod]: string } = {
-  half_hourly: "half-hour",
-  hourly: "hour",
-  daily: "day",
-  weekly: "week",
-  monthly: "month"
-}
-const unitWords = (units: number, period: BasePeriod): string =>
-  countText(units, singular[period], basePeriods[period].unit_label)
-
-/** How the time was counted; empty for windows that cannot be read or counted. */
-export const explainUnits = (period: BasePeriod, config: JsonObject, start: Moment, end: Moment): ReadonlyArray<Step> =>
-  Result.match(measureUnits(period, config, start, end), {
-    onFailure: () => [],
-    onSuccess: (count) => {
-      const steps: Array<Step> = []
-      const first = String(config["first_day_cutoff"]),
-        last = String(config["last_day_cutoff"])
-      if (count.start.epoch_ms !== start.epoch_ms) {
-        steps.push({
-          figure: "start",
-          rule: "first_day_cutoff",
-          from: clockOf(start),
-          to: clockOf(count.start),
-          words: `It starts after the first day's cut-off ${first}, so it is counted from the beginning of that day.`
-        })
-      }
-      if (count.end.epoch_ms !== end.epoch_ms) {
-        steps.push({
-          figure: "end",
-          rule: "last_day_cutoff",
-          from: clockOf(end),
-          to: clockOf(count.end),
-          words: `It ends before the last day's cut-off ${last}, so it is counted to the beginning of that day.`
-        })
-      }
-      const window = `From ${clockOf(count.start)} to ${clockOf(count.end)}`
-      const open = timeOr(config["business_hours_start"], "00:00"),
-        close = timeOr(config["business_hours_end"], "24:00")
-      steps.push(
-        config["day_type"] === "business"
-          ? {
-              figure: "minutes",
-              rule: "business_hours",
-              from: null,
-              to: String(count.minutes),
-              words: `${window} only the time from ${open} to ${close} of each day counts: ${countText(count.minutes, "minute")}.`
-            }
-          : {
-              figure: "minutes",
-              rule: "elapsed",
-              from: null,
-              to: String(count.minutes),
-              words: `${window} ${count.minutes === 1 ? "passes" : "pass"} ${countText(count.minutes, "minute")}.`
-            }
-      )
-      const remaining = Math.max(0, count.minutes - count.leeway_minutes)
-      if (count.leeway_minutes !== 0) {
-        steps.push({
-          figure: "minutes",
-          rule: "leeway",
-          from: String(count.minutes),
-          to: String(remaining),
-          words: `${countText(count.leeway_minutes, "minute")} of leeway ${count.leeway_minutes === 1 ? "is" : "are"} taken off, once.`
-        })
-      }
-      const size = `A ${singular[period]} is ${period === "weekly" ? `${count.unit_minutes / 1440} rental days, ` : ""}${count.unit_minutes} minutes`
-      const whole = Math.floor(remaining / count.unit_minutes),
-        over = remaining % count.unit_minutes
-      const [rule, how] =
-        remaining === 0
-          ? ["at_least_one", "nothing is left, and one is the least"]
-          : over === 0
-            ? ["whole_units", "they divide evenly"]
-            : [
-                "part_counts_whole",
-                `${whole} whole and ${countText(over, "minute")} over, and a part counts as a whole one`
-              ]
-      steps.push({
-        figure: "units",
-        rule,
-        from: null,
-        to: String(count.units),
-        words: `${size}: ${how}, so ${unitWords(count.units, period)}.`
-      })
-      return steps
-    }
-  })
-
-const timeOr = (value: unknown, fallback: string): string =>
-  parseTimeOfDay(value) === undefined ? fallback : String(value)
-
-/** How the engine came to its total: the time, the strategy, each modifier, the quantity. Empty where it refuses. */
+/**
+ * How the engine came to its total: the time, the strategy, each modifier, the quantity. Empty where the engine fails.
+ */
 export const explainCalculation = (request: RateRequest): ReadonlyArray<Step> => {
   const start = parseMoment(request.start),
     end = parseMoment(request.end)
@@ -236,7 +114,7 @@ const explainModifier = (
   }
   if (applied.key === "factor") {
     const config = request.modifier_configs["factor"]
-    const factor = factorFor(isJsonObject(config ?? null) ? (config as JsonObject) : {}, request.quantity)
+    const factor = factorFor(config !== undefined && isJsonObject(config) ? config : {}, request.quantity)
     if (factor === undefined)
       return [{ ...sum, words: `No range holds a quantity of ${request.quantity}: the factor is 1.0.` }]
     const rounding = roundingWords(exact(applied.before).times(exact(factor)), currency)
@@ -271,7 +149,7 @@ const explainModifier = (
   ]
 }
 
-/** How an answer of calculate_rate came about: the choice of the rate, then the calculation with it. */
+/** Explains an answer of calculate_rate: the choice of the rate, then the calculation. */
 export const explainRate = (
   rates: ReadonlyArray<PricedRate>,
   question: RateLookup,

@@ -1,7 +1,7 @@
 /** Which product rate prices a line, and what it costs in the opportunity's currency (rules/rates 9.1). */
 import { scaleOf } from "../values/currency.ts"
 import { exact, roundHalfAway } from "../values/decimal.ts"
-import type { PricedRate } from "./calculate.ts"
+import type { PricedRate } from "./resolution.ts"
 import type { RateMethod } from "./engine.ts"
 import { type RateLookup, resolveProductRate } from "./resolution.ts"
 import { integerOr } from "./units.ts"
@@ -10,7 +10,7 @@ export interface LineCurrency {
   /** The opportunity's currency. */
   readonly currency: string
   readonly base_currency: string
-  /** The opportunity's snapshot: one unit of `currency` in base currency units, decimal string. */
+  /** The exchange rate stored on the opportunity: one unit of `currency` in the base currency, decimal string. */
   readonly exchange_rate: string
 }
 
@@ -24,7 +24,7 @@ export interface LineRate {
 
 /**
  * Rates in the opportunity's own currency come first; only when none of them matches, one in the base currency is
- * converted with the snapshot rate. Rates in any third currency never price a line.
+ * converted at the exchange rate of the opportunity. Rates in any third currency never price a line.
  */
 export const resolveLineRate = (
   rates: ReadonlyArray<PricedRate>,
@@ -57,7 +57,9 @@ const lineRate = (rate: PricedRate, price: number, method: RateMethod): LineRate
   method
 })
 
-/** Minor units of the base currency in the opportunity's, by its snapshot; as they are where that is the same or unknown. */
+/**
+ * Minor units of the base currency, converted to the opportunity's; unchanged where that is the same or has no rate.
+ */
 export const fromBase = (minor: number, { base_currency, currency, exchange_rate }: LineCurrency): number => {
   if (currency === base_currency || exact(exchange_rate).isZero()) return minor
   const scale = exact(10).pow(scaleOf(currency) - scaleOf(base_currency))

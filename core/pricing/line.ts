@@ -1,5 +1,6 @@
 /**
- * Stage 1 of pricing: what one line costs before rules, surcharges and tax (rules/rates 9.1, 9.2; rules/opportunities 7.6).
+ * Stage 1 of pricing: what one line costs before rules, surcharges and tax (rules/rates 9.1, 9.2; rules/opportunities
+ * 7.6).
  */
 import { Result } from "effect"
 import type { FieldErrors } from "../kernel/rejection.ts"
@@ -29,7 +30,7 @@ export const rateTypeOfLine: { readonly [T in TransactionType]: RateTransactionT
 }
 
 export interface Window {
-  /** Timestamps; a null one leaves a single day. */
+  /** Timestamps; where one is null, a single day is charged. */
   readonly starts_at: string | null
   readonly ends_at: string | null
 }
@@ -41,7 +42,7 @@ export interface DayOverride {
 
 /**
  * Days of a line without a rate: the override, rounded to whole days, else the whole 24-hour days of the window,
- * rounded down; at least one. The rate engine rounds its days up and never asks here.
+ * rounded down; at least one. The rate engine counts its own days, rounded up.
  */
 export const chargeableDays = (window: Window, override: DayOverride): number => {
   if (override.use_chargeable_days && override.chargeable_days !== null) {
@@ -59,9 +60,9 @@ export interface LineRequest extends Window {
   readonly quantity: string
   /** The manual price in minor units, or null to let a rate decide. 0 for accessories charged at zero. */
   readonly manual_unit_price: number | null
-  /** The product rate that won, its price already in `currency`; null when none did. */
+  /** The chosen product rate, its price converted to `currency`; null when there is none. */
   readonly rate: { readonly price: number; readonly method: RateMethod } | null
-  /** The unit price already on the row, in minor units: what a line keeps when neither of the above applies. */
+  /** The stored unit price in minor units, which a line keeps when neither of the above applies. */
   readonly carried_unit_price: number
   /** Percentage with up to 2 decimals, or null. */
   readonly discount_percent: string | null
@@ -79,14 +80,14 @@ export interface PricedLine {
   /** Engine units or chargeable days; 1 for manual sales. */
   readonly units: number
   readonly subtotal: number
-  /** What the line's own percentage takes off. */
+  /** The amount of the line's own discount. */
   readonly discount: number
   /** Net of the line discount and of tax. */
   readonly total: number
 }
 
 /** The highest line total: a roll-up of a thousand such lines still counts exactly. */
-export const MAX_LINE_TOTAL_MINOR = 9_000_000_000_000
+const MAX_LINE_TOTAL_MINOR = 9_000_000_000_000
 
 export const priceLine = (line: LineRequest): Result.Result<PricedLine, FieldErrors> => {
   const priced = lineSubtotal(line)
@@ -101,7 +102,7 @@ export const priceLine = (line: LineRequest): Result.Result<PricedLine, FieldErr
   return Result.succeed({ source, unit_price, units, subtotal, discount, total })
 }
 
-/** `subtotal`: minor units; beyond what a line may come to no longer exact. */
+/** `subtotal`: minor units; not exact above the limit of a line. */
 type Subtotal = Pick<PricedLine, "source" | "unit_price" | "units" | "subtotal">
 
 const lineSubtotal = (line: LineRequest): Result.Result<Subtotal, FieldErrors> => {
@@ -130,14 +131,15 @@ const byTheDay = (line: LineRequest, source: "manual" | "carried", unit_price: n
   }
 }
 
-/** The engine names the fields of a calculation; a line calls its window otherwise. */
+/** Failures of the engine, under the names of the line's fields. */
 const asLineErrors = (errors: FieldErrors): FieldErrors => {
   const names: { readonly [field: string]: string } = { start: "starts_at", end: "ends_at" }
   return Object.fromEntries(Object.entries(errors).map(([field, texts]) => [names[field] ?? field, texts]))
 }
 
 /**
- * The guard of a price override: the unit price and the line it leads to must fit the money range (rules/rates 9.3).
+ * Errors of a manual price: the unit price and the total of the line must be within the range of money (rules/rates
+ * 9.3).
  */
 export const overrideErrors = (unit_price: number, line: PricedLine): FieldErrors | undefined =>
   unit_price < 0 || unit_price > MAX_MONEY_MINOR || line.subtotal > MAX_MONEY_MINOR

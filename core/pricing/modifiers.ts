@@ -1,4 +1,4 @@
-/** What multiplier and factor do to a calculation (rules/rates 4.4, 4.5). */
+/** The modifiers of the rate engine: multiplier and factor (rules/rates 4.4, 4.5). */
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
 import { timesMoney } from "../values/money.ts"
 import type { CalculatedLine, RateCalculation } from "./breakdown.ts"
@@ -34,7 +34,9 @@ interface Change {
   readonly description: string
 }
 
-/** One multiplier a position; the last goes on for ever. Neighbours with the same text share a line. */
+/**
+ * One multiplier for each position; the last applies to all further ones. Neighbours with the same text share a line.
+ */
 const applyMultiplier = (config: JsonObject, calculation: RateCalculation): Change => {
   const tiers = rows(config["tiers"]).map((row) => decimalOr(row["multiplier"], "1.0"))
   const lines = multiplierRuns(tiers, calculation.units).map(({ from, multiplier, to }): CalculatedLine => {
@@ -54,7 +56,7 @@ interface Run {
   readonly multiplier: string
 }
 
-/** Work grows with the tiers, never with the units: whatever follows the last tier is one run. */
+/** Takes time by the number of tiers, not of units: all units after the last tier are one run. */
 const multiplierRuns = (tiers: ReadonlyArray<string>, units: number): ReadonlyArray<Run> => {
   const used = tiers.length === 0 ? ["1.0"] : tiers.slice(0, units)
   const runs: Array<{ from: number; to: number; multiplier: string }> = []
@@ -76,7 +78,7 @@ export const factorFor = (config: JsonObject, quantity: number): string | undefi
   return range === undefined ? undefined : decimalOr(range["factor"], "1.0")
 }
 
-/** No range means 1.0. Lines stay as they are. */
+/** Without a matching range the factor is 1.0. Lines do not change. */
 const applyFactor = (config: JsonObject, calculation: RateCalculation): Change => {
   const { quantity } = calculation
   const factor = factorFor(config, quantity) ?? "1.0"

@@ -1,8 +1,8 @@
-/** The rate definitions a new installation starts with, and where imported rates land (rules/rates 3). */
+/** The rate definitions of a new installation, and those that imported rates are given (rules/rates 3). */
 import type { RateMethod } from "./engine.ts"
 import type { BasePeriod, CalculationStrategy, Modifier } from "./strategies.ts"
 
-export interface RatePreset extends RateMethod {
+interface RatePreset extends RateMethod {
   readonly slug: string
   readonly name: string
   readonly description: string
@@ -26,7 +26,7 @@ const preset = (
   modifier_configs: {}
 })
 
-/** In listing order. Seeding adds the slugs that are missing and never overwrites: what users changed is theirs. */
+/** In listing order. Seeding adds missing slugs and never overwrites what users changed. */
 export const presets: ReadonlyArray<RatePreset> = [
   preset(
     "daily-multiplier-factor",
@@ -83,7 +83,7 @@ export const presets: ReadonlyArray<RatePreset> = [
   preset("weekly-rate", "Weekly Rate", "period", "weekly", [], "One price for every week of the hire.")
 ]
 
-/** Rate engines of the system rates are imported from. Usage-based ones have no equal here and become daily. */
+/** Presets for the rate engines of the system that rates are imported from. Usage-based ones become daily. */
 export const presetSlugOfSourceEngine: { readonly [engine: string]: string } = {
   "Daily Rate": "daily-rate",
   "Daily Multiplier and Factor Rate": "daily-multiplier-factor",

@@ -1,8 +1,12 @@
-/** Which of a product's rates wins, and which ones overlap (rules/rates 5). */
+/** Which of a product's rates applies, and which overlap (rules/rates 5). */
 import { parseMoment, plainDateOf } from "../values/moment.ts"
+import type { RateMethod } from "./engine.ts"
 import type { RateTransactionType } from "./strategies.ts"
 
-/** The part of a product rate that decides. Dates are plain days, both ends inclusive; null is open. */
+/**
+ * The columns of a product rate that decide whether it applies. Dates are plain days, both ends inclusive; null is
+ * open.
+ */
 export interface ProductRateWindow {
   readonly id: number
   /** Null: every store. */
@@ -13,6 +17,17 @@ export interface ProductRateWindow {
   readonly valid_to: string | null
 }
 
+/** A product rate together with the method of its definition. */
+export interface PricedRate extends ProductRateWindow {
+  readonly rate_definition_id: number
+  /** Minor units of `currency`. */
+  readonly price: number
+  readonly currency: string
+  readonly method: RateMethod
+  /** The name of the rate definition; only explanations use it. */
+  readonly definition_name?: string
+}
+
 export interface RateLookup {
   readonly transaction_type: RateTransactionType
   readonly store_id: number | null
@@ -21,7 +36,7 @@ export interface RateLookup {
 }
 
 /**
- * The rates of one product that hold for a question, the winner first: highest priority, then the store's own before
+ * The rates of one product that apply to a request, the chosen one first: highest priority, then the store's own before
  * all-stores, then the newest. Only the start date is looked at; one rate covers the whole hire.
  */
 export const applicableRates = <R extends ProductRateWindow>(
@@ -38,7 +53,7 @@ export const applicableRates = <R extends ProductRateWindow>(
     .sort(byPrecedence)
 }
 
-/** The winning rate among those of one product, or null. */
+/** The chosen rate among those of one product, or null. */
 export const resolveProductRate = <R extends ProductRateWindow>(
   rates: ReadonlyArray<R>,
   question: RateLookup

@@ -1,6 +1,7 @@
 /**
- * The four stages together (rules/billing 4): 1 line prices come in, 2 discount rules, 3 surcharges, 4 totals and tax.
- * A deal price passes over stages 2 and 3; locked pricing keeps what they gave when the lock was set.
+ * The four stages of pricing (rules/billing 4): 1 lines, which are input here, 2 discount rules, 3 surcharges, 4 totals
+ * and tax. With a deal price stages 2 and 3 are skipped; while prices are locked their results from before the lock are
+ * kept.
  */
 import { Result } from "effect"
 import type { FieldErrors } from "../kernel/rejection.ts"
@@ -22,9 +23,9 @@ export interface StageLine {
   readonly facts: DiscountRequest["lines"][number]["facts"]
 }
 
-/** What stages 2 and 3 gave: the part of a pricing that locked opportunities keep. */
+/** Results of stages 2 and 3, which locked opportunities keep. */
 export interface RuleOutcome {
-  /** Minor units a line loses to rules, by line id. Lines without an entry lose nothing. */
+  /** Discount by rules in minor units, by line id; 0 for lines without an entry. */
   readonly line_discounts: ReadonlyMap<number, number>
   readonly applied_rules: ReadonlyArray<AppliedRule>
   readonly surcharges: ReadonlyArray<AppliedSurcharge>
@@ -42,7 +43,7 @@ export interface StagesRequest
   readonly surcharge_groups: ReadonlyArray<SurchargeGroup>
   /** Chargeable days of the opportunity. */
   readonly days: number
-  /** The outcome to keep while pricing is locked, else null. */
+  /** The results to keep while pricing is locked, else null. */
   readonly locked: RuleOutcome | null
 }
 
@@ -51,7 +52,7 @@ export interface PricedOpportunity extends RuleOutcome, RollUp {
   readonly line_nets: ReadonlyMap<number, number>
 }
 
-/** The failure, under `charge_total`, is a sum too large to be counted exactly. */
+/** Fails under `charge_total` where a sum is too large to be exact. */
 export const priceOpportunity = (request: StagesRequest): Result.Result<PricedOpportunity, FieldErrors> => {
   const outcome = request.deal_total !== null ? nothing : (request.locked ?? runRules(request))
   const line_nets = new Map<number, number>()
@@ -73,25 +74,27 @@ export const priceOpportunity = (request: StagesRequest): Result.Result<PricedOp
 
 const nothing: RuleOutcome = { line_discounts: new Map(), applied_rules: [], surcharges: [] }
 
-/** A kept discount never exceeds its line, which may have shrunk since. */
+/** A discount kept from before a lock may exceed its line, whose price changed since; the net is at least 0. */
 const netOf = (line: StageLine, { line_discounts }: RuleOutcome): number => {
   const discount = line_discounts.get(line.id) ?? 0
   return discount === 0 ? line.net : Math.max(0, line.net - discount)
 }
 
-/** Lines as they were entered: odd minor units fall to the same ones wherever lines are moved to in the quote. */
+/**
+ * Lines in order of id: moving lines in the quote does not change which of them get the minor units left by rounding.
+ */
 const asEntered = ({ lines }: StagesRequest): ReadonlyArray<StageLine> =>
-  lines.every((line, index) => index === 0 || lines[index - 1]!.id <= line.id)
+  lines.every((line, index) => line.id >= (lines[index - 1]?.id ?? line.id))
     ? lines
     : [...lines].sort((a, b) => a.id - b.id)
 
-/** What stage 2 is asked: the lines as stage 1 left them, as entered. */
+/** Input of stage 2: the priced lines in order of id. */
 export const discountRequestOf = (request: StagesRequest): DiscountRequest => ({
   ...request,
   lines: asEntered(request)
 })
 
-/** What stage 3 is asked: the lines that count, less what rules took off. */
+/** Input of stage 3: the lines that are charged, less the discounts of rules. */
 export const surchargeRequestOf = (
   request: StagesRequest,
   line_discounts: RuleOutcome["line_discounts"]

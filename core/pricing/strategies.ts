@@ -1,9 +1,9 @@
-/** The words of the rate engine: strategies, base periods and modifiers, with what supports what (rules/rates 1). */
+/** Strategies, base periods and modifiers of the rate engine, and which strategy supports which (rules/rates 1). */
 
 export type CalculationStrategy = "period" | "fixed" | "hybrid"
 export type BasePeriod = "half_hourly" | "hourly" | "daily" | "weekly" | "monthly"
 export type Modifier = "multiplier" | "factor"
-/** What a product rate may be for; other transaction types have no rates of their own. */
+/** Transaction types that product rates exist for. */
 export type RateTransactionType = "rental" | "sale" | "service"
 
 export interface StrategyFacts {
@@ -18,10 +18,10 @@ export interface ModifierFacts {
   readonly label: string
   readonly priority: number
 }
-export interface BasePeriodFacts {
+interface BasePeriodFacts {
   readonly label: string
   readonly unit_label: string
-  /** Minutes of one unit; the week's follow from its rental days. A month is always 30 days. */
+  /** Minutes of one unit; those of a week depend on its rental days. A month is always 30 days. */
   readonly minutes: number
   /** `clock` periods ignore the cut-offs of first and last day. */
   readonly kind: "clock" | "day"
@@ -46,7 +46,7 @@ export const strategies: ReadonlyArray<StrategyFacts> = [
   }
 ]
 
-/** In the order they run, whatever the order they are enabled in. */
+/** In the order they run, whatever order they are sent in. */
 export const modifiers: ReadonlyArray<ModifierFacts> = [
   { identifier: "multiplier", label: "Multiplier", priority: 100 },
   { identifier: "factor", label: "Factor", priority: 200 }

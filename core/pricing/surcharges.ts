@@ -11,9 +11,9 @@ export const surchargeCalculations = {
   fixed_amount: "Fixed Amount",
   per_day: "Per Day"
 } as const
-export type SurchargeCalculation = keyof typeof surchargeCalculations
+type SurchargeCalculation = keyof typeof surchargeCalculations
 export const surchargeScopes = { all: "All", rental: "Rental", sale: "Sale", service: "Service" } as const
-export type SurchargeScope = keyof typeof surchargeScopes
+type SurchargeScope = keyof typeof surchargeScopes
 
 export interface Surcharge {
   readonly id: number
@@ -38,7 +38,7 @@ export interface SurchargeGroup {
   readonly surcharges: ReadonlyArray<Surcharge>
 }
 
-/** Groups are kept in the base currency; an opportunity in another takes their amounts at its own snapshot rate, once. */
+/** A group with its amounts, stored in the base currency, converted at the exchange rate of the opportunity. */
 export const surchargeGroupIn = (group: SurchargeGroup, money: LineCurrency): SurchargeGroup =>
   group.surcharges.length === 0 || money.currency === money.base_currency
     ? group
@@ -62,9 +62,9 @@ export const surchargeGroupIn = (group: SurchargeGroup, money: LineCurrency): Su
       }
 
 export interface SurchargeRequest {
-  /** The groups switched on; inactive ones and those of another store do nothing. */
+  /** The groups switched on; inactive ones and those of another store charge nothing. */
   readonly groups: ReadonlyArray<SurchargeGroup>
-  /** Lines that count, net after discounts. */
+  /** Lines that are charged, net after discounts. */
   readonly lines: ReadonlyArray<{ readonly transaction_type: TransactionType; readonly net: number }>
   /** Chargeable days of the opportunity, at least 1. */
   readonly days: number
@@ -79,17 +79,20 @@ export interface AppliedSurcharge extends NetCharge {
   readonly name: string
 }
 
-/** A surcharge with what it is reckoned on. */
+/** A surcharge with the amount it is computed on. */
 export interface CalculatedSurcharge extends AppliedSurcharge {
   readonly surcharge: Surcharge
   readonly group: SurchargeGroup
   /** Minor units: the net of the lines of its kind. */
   readonly base: number
-  /** Before its least and most. */
+  /** Before its minimum and maximum. */
   readonly unlimited: number
 }
 
-/** In the order of groups, then of surcharges. One that finds no line of its kind charges nothing, not even its minimum. */
+/**
+ * In the order of groups, then of surcharges. Without a line of its kind a surcharge charges nothing, not even its
+ * minimum.
+ */
 export const applySurcharges = (request: SurchargeRequest): ReadonlyArray<AppliedSurcharge> =>
   calculateSurcharges(request).map(
     ({ base: _base, group: _group, surcharge: _surcharge, unlimited: _unlimited, ...applied }) => applied
@@ -133,7 +136,7 @@ interface Sorted {
 }
 const bySortOrder = (a: Sorted, b: Sorted): number => a.sort_order - b.sort_order || a.id - b.id
 
-/** Equipment hired in is on hire to the customer like any other, so it counts as rental here. */
+/** Sub-rental lines count as rental: the customer hires them like any other. */
 const isInScope = (scope: SurchargeScope, type: TransactionType): boolean =>
   scope === "all" || scope === type || (scope === "rental" && type === "sub_rental")
 

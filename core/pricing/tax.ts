@@ -1,9 +1,9 @@
-/** Tax: how much of an amount it is, and which rule decides the percentage (rules/rates 8). */
+/** Tax: its amount, and the rule that decides its percentage (rules/rates 8). */
 import { formatDecimal } from "../values/decimal.ts"
 import { percentOfMoney, withoutPercent } from "../values/money.ts"
 
 /** Decimals of a tax percentage: "20.0000". */
-export const TAX_RATE_SCALE = 4
+const TAX_RATE_SCALE = 4
 
 /** Minor units; net + tax = gross always. */
 export interface TaxedAmount {
@@ -24,7 +24,7 @@ export const inclusiveTax = (gross: number, rate: string): TaxedAmount => {
   return { net, tax: gross - net, gross }
 }
 
-export interface TaxRate {
+interface TaxRate {
   readonly id: number
   readonly name: string
   /** Percentage, 4 decimals. */
@@ -39,7 +39,7 @@ export interface TaxRule {
   readonly priority: number
   readonly is_active: boolean
 }
-/** Everything tax depends on apart from the two classes asked about. */
+/** Everything tax depends on but the two tax classes. */
 export interface TaxTable {
   readonly rules: ReadonlyArray<TaxRule>
   readonly rates: ReadonlyArray<TaxRate>

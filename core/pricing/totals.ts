@@ -1,4 +1,7 @@
-/** The roll-up: lines and costs into an opportunity's totals, with deal price, tax groups and locks (rules/rates 9.3, 9.4). */
+/**
+ * Stage 4: the totals of an opportunity from lines and costs, with deal price, tax groups and locks (rules/rates 9.3,
+ * 9.4).
+ */
 import { formatMoney } from "../values/money.ts"
 import { wholeUnits } from "../values/decimal.ts"
 import type { TransactionType } from "./line.ts"
@@ -32,7 +35,7 @@ export interface TotalCost {
   readonly quantity: string
   readonly is_optional: boolean
 }
-/** A cost that is net whatever the prices include: what surcharges come to. */
+/** A cost computed from a surcharge: net, even where prices include tax. */
 export interface NetCharge {
   readonly cost_type: number
   readonly net: number
@@ -45,12 +48,12 @@ export interface TotalsRequest {
   readonly costs: ReadonlyArray<TotalCost>
   readonly surcharges?: ReadonlyArray<NetCharge>
   readonly prices_include_tax: boolean
-  /** Net headline agreed by hand, in minor units, or null. */
+  /** The deal price, net, in minor units, or null. */
   readonly deal_total: number | null
-  /** The tax kept while tax is locked, else null. */
+  /** The tax from before the lock while tax is locked, else null. */
   readonly locked_tax_total: number | null
   readonly default_product_tax_class_id: number | null
-  /** Tax of the member for a product tax class. Asked for classes only, never for null. */
+  /** Tax of the member for a product tax class; not called for lines without one. */
   readonly taxOf: (product_tax_class_id: number) => ResolvedTax
 }
 
@@ -77,11 +80,14 @@ export interface Totals {
 }
 export interface RollUp {
   readonly totals: Totals
-  /** What tax_total is made of; with locked tax, what it would be made of now. */
+  /** The parts of tax_total; while tax is locked, the parts it would have now. */
   readonly tax_groups: ReadonlyArray<TaxGroup>
 }
 
-/** Lines and costs of the active version, optional ones left out. The parts keep their real sums under a deal price. */
+/**
+ * Lines and costs of the active version, optional ones left out. With a deal price the sums by type stay those of lines
+ * and costs.
+ */
 export const rollUp = (request: TotalsRequest): RollUp => {
   const lines = request.lines.filter((line) => !line.is_optional)
   const charges = [

@@ -14,8 +14,8 @@ import {
 } from "../values/moment.ts"
 import { type BasePeriod, basePeriods } from "./strategies.ts"
 
-/** Hourly and half-hourly hires stop here; more is a mistake in the dates (rules/rates 10). */
-export const MAX_CLOCK_UNITS = 100_000
+/** Limit of hourly and half-hourly hires: more is a mistake in the dates (rules/rates 10). */
+const MAX_CLOCK_UNITS = 100_000
 
 /** How a window was counted, step by step. */
 export interface UnitCount {
@@ -23,7 +23,7 @@ export interface UnitCount {
   /** The window after the cut-offs. */
   readonly start: Moment
   readonly end: Moment
-  /** What counts before the leeway: minutes elapsed, or those within opening hours. */
+  /** Minutes before the leeway is taken off: all that passed, or those within business hours. */
   readonly minutes: number
   readonly leeway_minutes: number
   readonly unit_minutes: number
@@ -65,7 +65,7 @@ const minutesPerUnit = (period: BasePeriod, config: JsonObject): number =>
     ? Math.max(1, integerOr(config["rental_days_per_week"], 7)) * DAY_MINUTES
     : basePeriods[period].minutes
 
-/** Equal to a cut-off changes nothing; each end is read on the clock it was written in. */
+/** A time equal to the cut-off does not move the window. Times are read in the offset they were written with. */
 const cutOff = (config: JsonObject, start: Moment, end: Moment): { readonly start: Moment; readonly end: Moment } => {
   const last = parseTimeOfDay(config["last_day_cutoff"])
   const first = parseTimeOfDay(config["first_day_cutoff"])
@@ -77,14 +77,14 @@ const cutOff = (config: JsonObject, start: Moment, end: Moment): { readonly star
       }
 }
 
-/** An hour apart at most is one place before and after a change of its clocks; further apart, the start's clock counts. */
+/** Offsets up to an hour apart are one place before and after a clock change; otherwise the start's offset is used. */
 const onClockOf = (start: Moment, end: Moment): Moment =>
   Math.abs(end.offset_minutes - start.offset_minutes) <= 60 ? end : { ...end, offset_minutes: start.offset_minutes }
 
 const elapsedMinutes = (start: Moment, end: Moment): number =>
   Math.max(0, Math.floor((end.epoch_ms - start.epoch_ms) / MINUTE_MS))
 
-/** Every calendar day on one clock, weekends included; seconds are dropped day by day. */
+/** Opening minutes of every calendar day, weekends included, in one offset; seconds are dropped day by day. */
 const businessMinutes = (config: JsonObject, start: Moment, end: Moment): number => {
   const open = (parseTimeOfDay(config["business_hours_start"]) ?? 0) * MINUTE_MS
   const close = (parseTimeOfDay(config["business_hours_end"]) ?? DAY_MINUTES) * MINUTE_MS

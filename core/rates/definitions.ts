@@ -1,4 +1,4 @@
-/** How rate definitions are asked for (rules/rates 6.1). */
+/** Endpoints of rate definitions (rules/rates 6.1). */
 import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { command } from "../kernel/endpoint.ts"
@@ -15,7 +15,7 @@ import * as Shown from "../kernel/answer-schema.ts"
 
 const access = accessOf("rates")
 
-export const rateDefinitionResource: Resource<typeof rate_definitions, "rate_definition"> = resource({
+const rateDefinitionResource: Resource<typeof rate_definitions, "rate_definition"> = resource({
   singular: "rate_definition",
   shows: { calculation_strategy_name: text(), base_period_name: text({ nullable: true }) },
   table: rate_definitions,

@@ -1,4 +1,4 @@
-/** Discount rules: what customers are given without anyone typing it in (rules/billing 4). */
+/** Discount rules: their table, endpoints and facts for pricing (rules/billing 4). */
 import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { boolean, choice, date, integer, json, money, longText, ref, text } from "../kernel/field.ts"
@@ -27,7 +27,7 @@ const columns = {
   is_active: boolean({ default: true }),
   valid_from: date({ nullable: true, on_null: "clear" }),
   valid_to: date({ nullable: true, on_null: "clear" }),
-  // Without its store a rule would count in every other one.
+  // The rule of a deleted store would otherwise apply at every store.
   store_id: ref("stores", { nullable: true, on_null: "clear", on_delete: "delete" })
 }
 const fields = {
@@ -43,15 +43,15 @@ export const discount_rules = table(
     discount_value: text({ max: 20 })
   },
   {
-    // A deleted rule goes on for the lines there were when it was deleted: their discounts stay (rules/billing 4).
+    // A deleted rule still applies to lines made before its deletion (rules/billing 4).
     soft_delete: true,
     visibility: { all_columns: ["pricing.manage", "opportunities.*"] },
     indexes: [["is_active", "priority"]]
   }
 )
-export type DiscountRuleRow = RowOf<typeof discount_rules>
+type DiscountRuleRow = RowOf<typeof discount_rules>
 
-export const discountRuleResource = resource({
+const discountRuleResource = resource({
   singular: "discount_rule",
   table: discount_rules,
   filters: ["name", "discount_type", "auto_apply", "is_active", "store_id", "created_at"],
@@ -59,7 +59,9 @@ export const discountRuleResource = resource({
   view: (base, row) => ({ ...base, discount_value: showDiscountValue(row.discount_type, row.discount_value) })
 })
 
-/** The rule as it would be stored, or what is wrong with it. `sent` is the value in a body, absent when it was not changed. */
+/**
+ * The rule as it would be stored, or its errors by field. `sent`: the value in a body; absent where it does not change.
+ */
 const judge = (
   next: DiscountRuleRow,
   sent: Json | undefined,
@@ -69,7 +71,7 @@ const judge = (
   if (next.discount_type === "fixed_amount" && next.currency_code === null) {
     errors["currency_code"] = ["The currency code field is required with a fixed amount."]
   }
-  // A value kept from before must still make sense under a new type or currency.
+  // A value that does not change must be valid under a new type or currency, too.
   const value = readDiscountValue(next.discount_type, sent ?? next.discount_value, next.currency_code ?? base_currency)
   if (Result.isFailure(value)) errors["discount_value"] = [`The discount value field ${value.failure}`]
   if (next.valid_from !== null && next.valid_to !== null && next.valid_to < next.valid_from) {
@@ -97,8 +99,8 @@ const crud = crudResource({
 })
 
 /**
- * What stage 2 of pricing chooses from: the rules in force anywhere, and those deleted since the opportunity was made
- * (`since`; null for one that is not there yet). Two queries.
+ * The rules of stage 2 of pricing: all that are in force, and those deleted since the opportunity was made (`since`;
+ * null for a new one). Two queries.
  */
 export const discountFacts = Effect.fnUntraced(function* (since: string | null) {
   const store = yield* Store

@@ -1,4 +1,4 @@
-/** Asking the rate engine: what a hire would cost, and what the engine can do (rules/rates 6.3, 6.4). */
+/** Endpoints of the rate engine: the price of a hire, and the strategies and forms there are (rules/rates 6.3, 6.4). */
 import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { postQuery, get } from "../kernel/endpoint.ts"
@@ -14,7 +14,7 @@ import { products } from "../products/schema.ts"
 import { isExplained } from "./explained.ts"
 import { rateFacts } from "./facts.ts"
 import * as Shown from "../kernel/answer-schema.ts"
-import { stepShown } from "../pricing/explain.ts"
+import { stepShown } from "../pricing/explain-step.ts"
 
 const named = (
   all: ReadonlyArray<{ readonly identifier: string; readonly label: string }>
@@ -48,7 +48,7 @@ const formField: Shown.Part<FormField> = Shown.named("RateFormField", () =>
     visible_when: Shown.optional(Shown.objects({ field: text(), value: text() }))
   })
 )
-/** `RateBreakdown`, as the description tells it. */
+/** Fields of a `RateBreakdown`. */
 const breakdownShown = {
   rate_breakdown: Shown.keys({
     currency: text(),
@@ -95,7 +95,7 @@ const calculate = postQuery("/api/v1/products/{product}/calculate_rate", {
     transaction_type: choice(rateTransactionTypes, { nullable: true, describe: "Default rental" }),
     store_id: ref("stores", { nullable: true })
   },
-  // The body itself is asked, not its values: those have lost the offset the times were written in.
+  // The body, not its decoded values, which have lost the offset that times were written with.
   run: (input) =>
     Effect.gen(function* () {
       const store_id = input.values.store_id ?? null
@@ -106,7 +106,7 @@ const calculate = postQuery("/api/v1/products/{product}/calculate_rate", {
         {
           rates: facts.get(id) ?? [],
           base_currency: baseCurrency(input.settings),
-          store_exists: (asked) => asked === store_id
+          store_exists: (requested_id) => requested_id === store_id
         },
         isExplained(input.query)
       )

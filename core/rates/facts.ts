@@ -1,17 +1,17 @@
-/** What pricing must know about rates, read for many products at once. */
+/** Reads the rates that pricing chooses from, for many products at once. */
 import { Effect } from "effect"
 import type { Failure } from "../kernel/endpoint.ts"
 import { columnList, bindings, quote } from "../kernel/store/statement.ts"
 import { chunked } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
-import type { PricedRate } from "../pricing/calculate.ts"
+import type { PricedRate } from "../pricing/resolution.ts"
 import { parseMoment, plainDateOf } from "../values/moment.ts"
 import { product_rates, rate_definitions } from "./schema.ts"
 
-export interface RateFactsOptions {
+interface RateFactsOptions {
   /** Rates of this store and all-stores rates; without a store only the latter. */
   readonly store_id: number | null
-  /** Only rates valid on the day this window starts, on its own clock; absent or null: whatever their dates. */
+  /** Only rates valid on the day this moment names in its own offset; absent or null: of any date. */
   readonly start?: string | null
 }
 /** Candidate rates by product id; products without any have an empty list. */

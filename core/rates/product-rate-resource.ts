@@ -1,4 +1,4 @@
-/** How product rates are put into words (rules/rates 6.2). */
+/** How answers show product rates (rules/rates 6.2). */
 import type { JsonObject } from "../kernel/json.ts"
 import { type Resource, resource } from "../kernel/resource.ts"
 import { rateTransactionTypes } from "../pricing/strategies.ts"
@@ -43,7 +43,7 @@ const withNames = (
 
 const names = { transaction_type_name: text() }
 
-/** Lists and single rates name their definition. */
+/** For lists and single rates: with the definition. */
 export const productRateResource: Resource<typeof product_rates> = resource({
   ...common,
   shows: { ...names, rate_definition: Shown.brief() },
@@ -54,7 +54,7 @@ export const productRateResource: Resource<typeof product_rates> = resource({
   })
 })
 
-/** Answers of writes leave it out. */
+/** For answers to writes: without the definition. */
 export const productRateWithoutMetadata: Resource<typeof product_rates> = resource({
   ...common,
   title: "WrittenProductRate",

@@ -1,4 +1,4 @@
-/** How prices are put on products (rules/rates 5 and 6.2). */
+/** Endpoints of product rates (rules/rates 5, 6.2). */
 import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { accessOf, crudResource } from "../kernel/crud-resource.ts"
@@ -12,7 +12,7 @@ import { product_rates, productRateFields, type ProductRateRow } from "./schema.
 import { integer, list } from "../kernel/field.ts"
 import * as Shown from "../kernel/answer-schema.ts"
 
-/** What is wrong with a rate as it would be stored; undefined when nothing is. */
+/** Errors of a rate as it would be stored; undefined where there are none. */
 export const productRateErrors = (
   next: Pick<ProductRateRow, "valid_from" | "valid_to" | "currency">,
   before: ProductRateRow | undefined,
@@ -41,7 +41,7 @@ const writes = crudResource({
   ...shared,
   resource: productRateWithoutMetadata,
   only: ["create", "update", "delete"],
-  // A definition must not be deleted while it is put to use.
+  // Locked, so that the definition is not deleted meanwhile.
   streams: (params, body) => [
     ...(params["id"] === undefined ? [] : [`product_rate:${params["id"]}`]),
     ...(body["rate_definition_id"] === undefined ? [] : [`rate_definition:${String(body["rate_definition_id"])}`])

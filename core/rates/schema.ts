@@ -1,4 +1,6 @@
-/** Rate definitions, the ways of counting, and product rates, the prices put on them (rules/rates 2, 5). */
+/**
+ * Rate definitions, which say how time and quantity are charged, and product rates, their prices (rules/rates 2, 5).
+ */
 import { boolean, choice, date, integer, json, list, money, longText, ref, text } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { type RowOf, table } from "../kernel/table.ts"
@@ -19,8 +21,8 @@ const periodNames = Object.fromEntries(Object.entries(basePeriods).map(([period,
 
 const described = { name: text({ required: true, search: true }), description: longText({ nullable: true }) }
 /**
- * What a body may hold. Period, modifiers and configs are judged together, by the strategy: some clients write an empty
- * object as an empty list, and a period sent with the fixed strategy is passed over.
+ * Fields of request bodies. Period, modifiers and configs are checked together by `definition.ts`: some clients send an
+ * empty list for an empty object, and a period sent with the fixed strategy is ignored.
  */
 export const rateDefinitionFields = {
   ...described,
@@ -53,7 +55,7 @@ export const rate_definitions = table(
   },
   {
     reference: true,
-    // Whoever may look at a product may ask what it costs (rules/rates 6.3), whoever quotes sees prices.
+    // Who may see products may calculate their prices (rules/rates 6.3), and who writes quotes sees prices.
     visibility: { all_columns: ["rates.*", "products.*", "opportunities.*"] },
     indexes: [["name_folded"], ["cloned_from_id"]],
     uniques: [{ columns: ["preset_slug"], field: "preset_slug", message: "The preset slug has already been taken." }]
@@ -62,7 +64,7 @@ export const rate_definitions = table(
 export type RateDefinitionRow = RowOf<typeof rate_definitions>
 
 export const productRateFields = {
-  /** Rates of archived products hold nothing back: nobody can reach them to remove them. */
+  /** Rates of archived products do not prevent a deletion: nobody could remove them. */
   rate_definition_id: ref("rate_definitions", {
     required: true,
     on_delete: "refuse",
@@ -70,7 +72,7 @@ export const productRateFields = {
     otherwise: "delete",
     way_out: "remove or change the product's rate first"
   }),
-  // As all-stores rates they would price what they were never meant for (rules/rates 5).
+  // Without their store they would apply at all stores (rules/rates 5).
   store_id: ref("stores", { nullable: true, on_null: "clear", on_delete: "delete" }),
   transaction_type: choice(rateTransactionTypes, { required: true, any_case: true }),
   price: money({ required: true, currency: "currency" }),

@@ -1,4 +1,4 @@
-/** How surcharge groups are asked for and kept (rules/billing 5). */
+/** Endpoints and rules of surcharge groups (rules/billing 5). */
 import { Effect, Result, Schema } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { updateWhere } from "../kernel/row-change.ts"
@@ -25,7 +25,7 @@ import * as Shown from "../kernel/answer-schema.ts"
 
 const inOrder = { order: ["sort_order", "id"] }
 
-/** Surcharges by group, in their order. One query. */
+/** Surcharges by the id of their group, in order. One query. */
 const surchargesOf = Effect.fnUntraced(function* (group_ids: ReadonlyArray<number>) {
   const rows = yield* (yield* Store).find(surcharges, { surcharge_group_id: group_ids }, inOrder)
   const byGroup = new Map<number, Array<SurchargeRow>>(group_ids.map((id) => [id, []]))
@@ -42,7 +42,7 @@ const {
   ...surcharge_shows
 } = surcharges.columns
 
-export const surchargeGroupResource = resource({
+const surchargeGroupResource = resource({
   singular: "surcharge_group",
   shows: { surcharges: Shown.objects(surcharge_shows) },
   table: surcharge_groups,
@@ -69,7 +69,7 @@ interface Replaced {
   readonly events: ReadonlyArray<NewEvent>
 }
 
-/** The events that make the set what was sent. Errors are keyed `surcharges.<n>.<field>`. */
+/** Events that replace the surcharges of a group by those sent. Errors are keyed `surcharges.<n>.<field>`. */
 const replaceSurcharges = (
   group_id: number,
   sent: ReadonlyArray<SentSurcharge>,
@@ -77,7 +77,7 @@ const replaceSurcharges = (
   context: DecideContext
 ): Result.Result<Replaced, FieldErrors> => {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
-  const known = new Map(stored.map((one) => [one.id, one]))
+  const unsent = new Map(stored.map((one) => [one.id, one]))
   const events = sent.flatMap((one, index): ReadonlyArray<NewEvent> => {
     const path = `surcharges.${index}`
     const value = readSurchargeValue(one.calculation_type, one.value, baseCurrency(context.settings))
@@ -85,11 +85,11 @@ const replaceSurcharges = (
     if (one.min_amount !== null && one.max_amount !== null && one.max_amount < one.min_amount) {
       errors[`${path}.max_amount`] = ["The max amount must not be below the min amount."]
     }
-    const before = one.id === null ? undefined : known.get(one.id)
+    const before = one.id === null ? undefined : unsent.get(one.id)
     if (one.id !== null && before === undefined)
       errors[`${path}.id`] = ["The group has no such surcharge left; leave the id out to add one."]
     if (Result.isFailure(value)) return []
-    if (before !== undefined) known.delete(before.id)
+    if (before !== undefined) unsent.delete(before.id)
     const row = { ...one, value: value.success, sort_order: one.sort_order ?? index }
     if (before === undefined)
       return [createdEvent(surcharges, { ...row, id: context.id(surcharges), surcharge_group_id: group_id })]
@@ -98,7 +98,7 @@ const replaceSurcharges = (
   })
   if (Object.keys(errors).length > 0) return Result.fail(errors)
   return Result.succeed({
-    events: [...[...known.values()].map((gone) => deletedEvent(surcharges, gone.id, gone)), ...events]
+    events: [...[...unsent.values()].map((surcharge) => deletedEvent(surcharges, surcharge.id, surcharge)), ...events]
   })
 }
 
@@ -146,7 +146,7 @@ export const surchargeGroupsSlice: Slice = {
   tables: [...(crud.tables ?? []), surcharges],
   events: [...(crud.events ?? []), ...rowEvents(surcharges)],
   follows: [
-    // A store's own group goes out of use with it; as everyone's it would be charged elsewhere.
+    // The group of a deleted store becomes inactive; without its store it would be charged at all stores.
     follow(
       `${stores.entity}.deleted`,
       () => Schema.Struct({ id: Schema.Int }),

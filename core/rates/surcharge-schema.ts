@@ -23,11 +23,11 @@ const surchargeFields = {
   tax_class_id: ref("product_tax_classes", { nullable: true, on_delete: "clear" }),
   min_amount: money({ nullable: true }),
   max_amount: money({ nullable: true }),
-  /** Default: its place in the list. */
+  /** Default: its index in the list. */
   sort_order: integer({ nullable: true })
 }
 
-/** What a body may hold. `surcharges`, when sent, replaces the set; those with an `id` of the group keep it. */
+/** Fields of request bodies. `surcharges` replaces all of the group; entries with an `id` of the group keep it. */
 export const surchargeGroupFields = {
   ...columns,
   surcharges: list(object({ id: integer({ min: 1, nullable: true }), ...surchargeFields }), {
@@ -39,7 +39,6 @@ export const surchargeGroupFields = {
 export const surcharge_groups = table("surcharge_groups", columns, {
   visibility: { all_columns: ["pricing.manage", "opportunities.*"] }
 })
-export type SurchargeGroupRow = RowOf<typeof surcharge_groups>
 
 export const surcharges = table(
   "surcharges",

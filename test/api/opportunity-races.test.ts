@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Effect } from "effect"
 import { demands } from "../../core/demands/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import { asset_assignments } from "../../core/opportunities/child-tables.ts"
+import { asset_assignments } from "../../core/opportunities/units/schema.ts"
 import { rebuild } from "../../core/kernel/store/schema.ts"
 import { serve, type Serving } from "../server/serving.ts"
 

@@ -1,13 +1,9 @@
 /** `orders history`: who did what to an order, and what each thing was before. */
 import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"
-import {
-  assignment_statuses,
-  condition_labels,
-  cost_type_labels,
-  transaction_type_labels,
-  version_statuses,
-  version_types
-} from "../../../core/opportunities/child-tables.ts"
+import { assignment_statuses, condition_labels } from "../../../core/opportunities/units/schema.ts"
+import { cost_type_labels } from "../../../core/opportunities/money/schema.ts"
+import { transaction_type_labels } from "../../../core/opportunities/child-columns.ts"
+import { version_statuses, version_types } from "../../../core/opportunities/versions/schema.ts"
 import { states, statuses, statusNamed } from "../../../core/opportunities/status/statuses.ts"
 import { formatMoney } from "../../../core/values/money.ts"
 import { rowIn, rowsIn } from "../../answers.ts"

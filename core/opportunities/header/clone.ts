@@ -1,21 +1,23 @@
-/** A new draft after the likeness of an opportunity (rules/opportunities 5, rules/rulings 6). */
+/** A new draft that copies an opportunity (rules/opportunities 5, rules/rulings 6). */
 import { Result } from "effect"
 import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
 import { initialRow } from "../../kernel/crud-resource.ts"
 import { invalidField } from "../../kernel/rejection.ts"
 import { type Opportunity, type DecisionState, liveLines } from "../aggregate.ts"
 import { opportunityCloned, opportunityCreated } from "./events.ts"
-import { partAdded } from "../part-events.ts"
-import { type CostRow, type ItemRow, opportunity_costs, opportunity_items } from "../child-tables.ts"
+import { lineAdded } from "../lines/events.ts"
+import { costAdded } from "../money/events.ts"
+import { type CostRow, opportunity_costs } from "../money/schema.ts"
+import { type ItemRow, opportunity_items } from "../lines/schema.ts"
 import { opportunities, type OpportunityRow, phases } from "../schema.ts"
 import { recalculate } from "../recalculate.ts"
 import { depthOf, restructured } from "../lines/tree.ts"
 import { nextNumber, snapshotRate } from "./decide.ts"
 
-export interface CloneFacts {
-  readonly known: DecisionState
-  /** The customer is still an organisation and not archived, or there is none. */
-  readonly customer_stands: boolean
+interface CloneFacts {
+  readonly state: DecisionState
+  /** The customer is an organisation and not archived, or there is none. */
+  readonly customer_is_valid: boolean
   readonly exchange_rate: string | undefined
 }
 
@@ -51,14 +53,17 @@ const copied = [
 ] as const satisfies ReadonlyArray<keyof OpportunityRow>
 
 const suffix = " (cloned)"
-/** The source's subject gives way so that the suffix fits. */
+/** The source's subject with the suffix, shortened to 255 characters. */
 export const clonedSubject = (subject: string): string => [...subject].slice(0, 255 - suffix.length).join("") + suffix
 
-/** Lines of the active version with their prices agreed by hand, costs, header; nothing of what happened to it. */
+/**
+ * Copies the header, the lines of the active version with their manual prices, and the costs; no status, unit or
+ * version.
+ */
 export const cloneOpportunity = (facts: CloneFacts, subject: string | null, context: DecideContext): Decided =>
   Result.gen(function* () {
-    const { opportunity: source } = facts.known
-    if (!facts.customer_stands)
+    const { opportunity: source } = facts.state
+    if (!facts.customer_is_valid)
       return yield* Result.fail(invalidField("member_id", "The customer is archived or no longer an organisation."))
     const exchange_rate = yield* snapshotRate(facts.exchange_rate, source.header.currency_code)
     const header: OpportunityRow = {
@@ -77,7 +82,7 @@ export const cloneOpportunity = (facts: CloneFacts, subject: string | null, cont
     const empty: Opportunity = { header, lines: [], costs: [], units: [] }
     const ids = lines.map(({ id }) => id)
     const state: DecisionState = {
-      ...facts.known,
+      ...facts.state,
       opportunity: empty,
       versions: [],
       demands: [],
@@ -89,8 +94,8 @@ export const cloneOpportunity = (facts: CloneFacts, subject: string | null, cont
     return {
       events: [
         opportunityCreated.make(header),
-        ...recalculated.opportunity.lines.map((line) => partAdded(header.id, "item", line)),
-        ...costs.map((cost) => partAdded(header.id, "cost", cost)),
+        ...recalculated.opportunity.lines.map(lineAdded),
+        ...costs.map(costAdded),
         ...recalculated.events,
         opportunityCloned.make({ id: header.id, source_opportunity_id: source.header.id })
       ],
@@ -98,31 +103,33 @@ export const cloneOpportunity = (facts: CloneFacts, subject: string | null, cont
     }
   })
 
-/** Paths without gaps; nothing is allocated, dispatched or returned. */
+/** Lines of the active version with paths without gaps; nothing is allocated, dispatched or returned. */
 const copiedLines = (source: Opportunity, header: OpportunityRow, context: DecideContext) => {
   const live = liveLines(source).toSorted((one, other) => (one.path < other.path ? -1 : 1))
   const byId = new Map(live.map((line) => [line.id, line]))
-  return Result.map(
-    restructured(
-      live.map((line) => ({ id: line.id, depth: depthOf(line.path) })),
-      byId
-    ),
-    (paths) =>
-      paths.map(({ id, path }): ItemRow => ({
-        ...byId.get(id)!,
-        id: context.id(opportunity_items),
-        opportunity_id: header.id,
-        path,
-        version_id: null,
-        is_live: true,
-        dispatched_quantity: "0.00",
-        returned_quantity: "0.00",
-        dispatch_store_id: null,
-        return_store_id: null,
-        origin_item_id: null,
-        first_made_at: null,
-        rule_discount: 0,
-        created_at: ""
-      }))
+  const nodes = live.map((line) => ({ id: line.id, depth: depthOf(line.path) }))
+  return Result.map(restructured(nodes, byId), (paths) =>
+    paths.flatMap(({ id, path }): ReadonlyArray<ItemRow> => {
+      const line = byId.get(id)
+      if (line === undefined) return []
+      return [
+        {
+          ...line,
+          id: context.id(opportunity_items),
+          opportunity_id: header.id,
+          path,
+          version_id: null,
+          is_live: true,
+          dispatched_quantity: "0.00",
+          returned_quantity: "0.00",
+          dispatch_store_id: null,
+          return_store_id: null,
+          origin_item_id: null,
+          first_made_at: null,
+          rule_discount: 0,
+          created_at: ""
+        }
+      ]
+    })
   )
 }

@@ -8,25 +8,28 @@ import { type FieldErrors, invalid, invalidField, type Rejection } from "../../k
 import { baseCurrency, type Settings, settingNumber, settingText } from "../../kernel/settings.ts"
 import { formatDecimal } from "../../values/decimal.ts"
 import { type DecisionState, withHeader } from "../aggregate.ts"
-import { opportunityCreated, headerChanged } from "./events.ts"
+import { opportunityCreated, headerUpdated } from "./events.ts"
 import { opportunities, type OpportunityRow } from "../schema.ts"
 import { recalculate } from "../recalculate.ts"
 import { requireTransition } from "../status/statuses.ts"
 
-/** What only reading can tell about a header somebody sent. */
-export interface HeaderFacts {
+/** Facts about the rows that a header refers to. */
+interface HeaderFacts {
   readonly customer: { readonly id: number; readonly membership_type: string } | undefined
   readonly addresses: ReadonlyArray<{ readonly id: number; readonly member_id: number }>
   readonly custom: CustomFieldFacts
 }
 export interface CreateFacts extends HeaderFacts {
-  /** Undefined: nothing connects the currency with the base currency. */
+  /** Undefined: no exchange rate to the base currency is known. */
   readonly exchange_rate: string | undefined
   readonly surcharge_group_ids: ReadonlyArray<number>
 }
 type Values = Partial<OpportunityRow>
 
-/** Ends that come before their start; phase windows are free (rules/opportunities 4). Told together with what is wrong with each field. */
+/**
+ * Errors for ends before their starts; the phases of a job are not checked (rules/opportunities 4). Reported along with
+ * errors of single fields.
+ */
 export const windowErrors = (values: JsonObject): FieldErrors => {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
   for (const prefix of ["", "charge_"]) {
@@ -64,14 +67,14 @@ export const nextNumber = (store_id: number | null, settings: Settings, context:
   return number === null ? null : String(number).padStart(settingNumber(settings, "opportunities", "number_pad"), "0")
 }
 
-/** The exchange rate as it is kept: ten decimals. 422 on `currency` when none is known. */
+/** The exchange rate as stored: ten decimals. 422 on `currency` when none is known. */
 export const snapshotRate = (rate: string | undefined, currency: string): Result.Result<string, Rejection> =>
   rate === undefined
     ? Result.fail(invalidField("currency", `No exchange rate for ${currency} is known; enter one first.`))
     : Result.succeed(formatDecimal(rate, 10))
 
-/** A first guess of the total, kept until lines and costs speak. */
-export const estimatedTotals = (charge_total: number): Values => ({
+/** Totals from an estimate by hand, kept until there are lines or costs. */
+const estimatedTotals = (charge_total: number): Values => ({
   charge_total,
   charge_excluding_tax_total: charge_total,
   charge_including_tax_total: charge_total
@@ -105,15 +108,11 @@ export const createOpportunity = (facts: CreateFacts, input: Input, context: Dec
     return { events: [opportunityCreated.make(row)], result: { id: row.id } }
   })
 
-export interface UpdateFacts extends HeaderFacts {
-  readonly known: DecisionState
+interface UpdateFacts extends HeaderFacts {
+  readonly state: DecisionState
 }
-/** What is left out stays; `known.customer` is the customer as it will be. */
-export const updateOpportunity = (
-  { known: state, ...facts }: UpdateFacts,
-  input: Input,
-  context: DecideContext
-): Decided =>
+/** Fields that are absent stay. `state.customer` is the customer after the change. */
+export const updateOpportunity = ({ state, ...facts }: UpdateFacts, input: Input, context: DecideContext): Decided =>
   Result.gen(function* () {
     const { header } = state.opportunity
     yield* requireTransition(header, "edit")
@@ -138,9 +137,8 @@ export const updateOpportunity = (
         ([name, value]) => !sameJson((header[name as keyof OpportunityRow] ?? null) as Json, (value ?? null) as Json)
       )
     )
-    // That somebody asked is told, with empty values (rules/opportunities 4); there is nothing to reckon anew.
-    if (Object.keys(set).length === 0)
-      return { events: [headerChanged(header, "updated", set)], result: { id: header.id } }
+    // A request that changes nothing is still an entry of the activity, with empty values (rules/opportunities 4).
+    if (Object.keys(set).length === 0) return { events: [headerUpdated(header, set)], result: { id: header.id } }
     const retaxed = "member_id" in set
     const repriced = retaxed || "surcharge_group_ids" in set || "discount_rule_ids" in set
     const { events } = yield* recalculate(
@@ -149,5 +147,5 @@ export const updateOpportunity = (
       { taxed: retaxed, ...(repriced ? {} : { totals: false }) },
       context
     )
-    return { events: [headerChanged(header, "updated", set), ...events], result: { id: header.id } }
+    return { events: [headerUpdated(header, set), ...events], result: { id: header.id } }
   })

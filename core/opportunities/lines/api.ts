@@ -9,18 +9,19 @@ import { Store } from "../../kernel/store/store.ts"
 import { product_accessories } from "../../kits/schema.ts"
 import { opportunityAnswer, opportunityShown, withParts } from "../responses.ts"
 import { demandSettings, hasShortageCheck } from "../demands.ts"
-import { addLine, type AddLine, changeLine, type ChangeLine, removeLine, subtreeOf, windowOf } from "./decide.ts"
+import { changeLine, type ChangeLine } from "./change.ts"
+import { addLine, type AddLine, removeLine, subtreeOf, windowOf } from "./decide.ts"
 import { restructure } from "./restructure.ts"
 import { loadDecisionState } from "../load.ts"
-import { addItemFields, changeItemFields } from "./fields.ts"
+import { addItemFields, changeItemFields } from "./schema.ts"
 import { edit, item, one, path } from "../paths.ts"
 import type { OpportunityRow } from "../schema.ts"
 
 const shown = (_result: unknown, input: Input) =>
   opportunityAnswer((input.rows as { readonly id: OpportunityRow }).id.id, input, withParts)
 
-/** Stock is looked at where the opportunity may still need any; the line as it will stand is looked at too. */
-const lookedAt = (
+/** What to read of stock: none where the opportunity needs no more of it; otherwise for the line as it will be, too. */
+const stockOptions = (
   header: OpportunityRow,
   given: { readonly settings: Settings; readonly now: string },
   product_ids: ReadonlyArray<number>,
@@ -62,12 +63,12 @@ const add = command("POST", `${path}/{id}/items`, {
       const product_ids = [...(item_id === null ? [] : [item_id]), ...included.map((one) => one.accessory_product_id)]
       return {
         included,
-        known: yield* loadDecisionState(header, input, {
+        state: yield* loadDecisionState(header, input, {
           product_ids,
           rated_product_ids: product_ids,
           live_only: true,
           touched_line_ids: [],
-          ...lookedAt(header, input, product_ids, sent)
+          ...stockOptions(header, input, product_ids, sent)
         })
       }
     }),
@@ -95,7 +96,7 @@ const change = command("PATCH", `${path}/{id}/items/{item}`, {
       rated_product_ids: ids,
       live_only: true,
       touched_line_ids: [input.rows.item.id],
-      ...lookedAt(header, input, ids, sent)
+      ...stockOptions(header, input, ids, sent)
     })
   },
   decide: (state, input, context) => changeLine(state, input.rows.item, input.values, input.body, context),
@@ -133,7 +134,7 @@ const tree = command("PATCH", `${path}/{id}/items/tree`, {
     ),
     prune_orphans: boolean({ default: false })
   },
-  // Another order changes neither what is charged nor what is claimed, unless lines are pruned.
+  // Another order changes neither charges nor demands, unless lines are pruned.
   facts: (input) =>
     loadDecisionState(
       input.rows.id,

@@ -1,35 +1,34 @@
-/** Adding, changing and removing lines (rules/opportunities 7). */
+/** Adding and removing lines (rules/opportunities 7.2, 7.4). */
 import { Result } from "effect"
 import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
-import type { NewEvent } from "../../kernel/event.ts"
 import type { ValuesOf } from "../../kernel/field.ts"
-import type { JsonObject } from "../../kernel/json.ts"
 import { initialRow } from "../../kernel/crud-resource.ts"
 import { invalidField, notFound, type Rejection } from "../../kernel/rejection.ts"
 import type { AccessoryRow } from "../../kits/schema.ts"
 import type { ProductRow } from "../../products/schema.ts"
 import { truncateAt, exact, formatDecimal } from "../../values/decimal.ts"
 import { plusDays } from "../../values/time.ts"
-import { type Opportunity, inActiveVersion, type DecisionState, liveLines, unitsOf, withLine } from "../aggregate.ts"
-import { type ChangeOf, partAdded, partChanged, partRemoved } from "../part-events.ts"
-import type { addItemFields, changeItemFields } from "./fields.ts"
-import { type ItemRow, type ItemType, line_quantity_max, opportunity_items } from "../child-tables.ts"
+import { type Opportunity, inActiveVersion, type DecisionState, liveLines, unitsOf } from "../aggregate.ts"
+import { lineAdded, lineRemoved } from "./events.ts"
+import type { addItemFields } from "./schema.ts"
+import { type ItemRow, type ItemType, opportunity_items } from "./schema.ts"
+import { line_quantity_max } from "../child-columns.ts"
 import type { OpportunityRow } from "../schema.ts"
 import { recalculate } from "../recalculate.ts"
 import { requireTransition } from "../status/statuses.ts"
 import { isBelow, nextPath } from "./tree.ts"
 
 export type AddLine = Partial<ValuesOf<typeof addItemFields>>
-export interface AddFacts {
-  readonly known: DecisionState
-  /** Accessories that come along with the product, in their order. */
+interface AddFacts {
+  readonly state: DecisionState
+  /** Accessories included with the product, in their order. */
   readonly included: ReadonlyArray<AccessoryRow>
 }
 const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
 
 /**
- * A line's own window: what was sent, else the opportunity's dates, else from now for a day (rules/opportunities 7.2). An opportunity that
- * begins and has no end is open-ended: so are its lines, and they claim for good (availability cases, A15).
+ * A line's own window: what was sent, else the opportunity's dates, else one day from now (rules/opportunities 7.2).
+ * Lines of an opportunity with a start and no end are open-ended: they take stock without limit.
  */
 export const windowOf = (
   header: OpportunityRow,
@@ -38,10 +37,14 @@ export const windowOf = (
 ): { readonly starts_at: string; readonly ends_at: string | null } => {
   const starts_at = sent.starts_at ?? header.starts_at ?? now
   if (header.starts_at !== null && header.ends_at === null) return { starts_at, ends_at: sent.ends_at ?? null }
-  const dealt = header.ends_at !== null && header.ends_at >= starts_at ? header.ends_at : undefined
-  return { starts_at, ends_at: sent.ends_at ?? dealt ?? plusDays(starts_at, 1) }
+  const default_end = header.ends_at !== null && header.ends_at >= starts_at ? header.ends_at : undefined
+  return { starts_at, ends_at: sent.ends_at ?? default_end ?? plusDays(starts_at, 1) }
 }
-const sameCurrency = (header: OpportunityRow, currency: string | null | undefined): Result.Result<void, Rejection> =>
+/** 422 on `currency` where a price is sent in another currency than the opportunity's. */
+export const sameCurrency = (
+  header: OpportunityRow,
+  currency: string | null | undefined
+): Result.Result<void, Rejection> =>
   currency === undefined || currency === null || currency === header.currency_code
     ? Result.succeed(undefined)
     : refuse("currency", `The opportunity is in ${header.currency_code}; its prices are too.`)
@@ -56,7 +59,7 @@ const blankLine = (header: OpportunityRow, context: DecideContext): ItemRow => (
   currency_code: header.currency_code
 })
 
-/** What a line is made of before it has a price and a place. */
+/** A line from a request, before it has a price and a path. */
 const newLine = (state: DecisionState, sent: AddLine, context: DecideContext): Result.Result<ItemRow, Rejection> =>
   Result.gen(function* () {
     const { header } = state.opportunity
@@ -71,7 +74,7 @@ const newLine = (state: DecisionState, sent: AddLine, context: DecideContext): R
       quantity: sent.quantity ?? "1.00"
     }
     if (type === "accessory") {
-      // While a deal price is agreed, what is thrown in afterwards is free (rules/opportunities 7.2).
+      // While a deal price is agreed, accessories added afterwards are free (rules/opportunities 7.2).
       const manual_unit_price = header.deal_total === null ? null : 0
       return {
         ...blank,
@@ -106,7 +109,7 @@ const revenueGroup = (state: DecisionState, item_id: number | null, transaction_
   return (transaction_type === saleType ? product?.sale_revenue_group_id : product?.rental_revenue_group_id) ?? null
 }
 
-/** Below what the line goes: an accessory below its principal, anything else where it was asked to. */
+/** The path of a new line: an accessory goes below its principal line, others where the request says. */
 const placeOf = (opportunity: Opportunity, type: ItemType, sent: AddLine): Result.Result<string, Rejection> => {
   const lines = liveLines(opportunity)
   if (type !== "accessory") return nextPath(lines, type, sent.parent_path ?? null)
@@ -120,7 +123,8 @@ const placeOf = (opportunity: Opportunity, type: ItemType, sent: AddLine): Resul
 }
 
 /**
- * Accessories marked as included come along, one level deep, on the terms of their principal (rules/opportunities 7.2).
+ * Lines for the accessories included with a product, one level deep, with the terms of its line (rules/opportunities
+ * 7.2).
  */
 const includedLines = (
   state: DecisionState,
@@ -150,129 +154,34 @@ const includedLines = (
     ]
   })
 
-export const addLine = ({ known: state, included }: AddFacts, sent: AddLine, context: DecideContext): Decided =>
+export const addLine = ({ state, included }: AddFacts, sent: AddLine, context: DecideContext): Decided =>
   Result.gen(function* () {
     const { opportunity } = state
     yield* requireTransition(opportunity.header, "edit")
     const type = sent.item_type ?? "product"
     const line = { ...(yield* newLine(state, sent, context)), path: yield* placeOf(opportunity, type, sent) }
-    const along =
+    const accessories =
       type === "product" && line.item_id !== null && sent.materialize_included_accessories !== false
         ? includedLines(state, line, included, context)
         : []
-    const beyond = along.find(({ quantity }) => Number(quantity) > line_quantity_max)
-    if (beyond !== undefined)
+    const too_many = accessories.find(({ quantity }) => Number(quantity) > line_quantity_max)
+    if (too_many !== undefined)
       return yield* refuse(
         "quantity",
-        `${beyond.quantity} ${beyond.name} would come along, which is too many. Lower the quantity.`
+        `${too_many.quantity} ${too_many.name} would come along, which is too many. Lower the quantity.`
       )
-    const ids = [line, ...along].map(({ id }) => id)
+    const ids = [line, ...accessories].map(({ id }) => id)
     const recalculated = yield* recalculate(
       state,
-      { ...opportunity, lines: [...opportunity.lines, line, ...along] },
+      { ...opportunity, lines: [...opportunity.lines, line, ...accessories] },
       { priced: ids, demanded: ids },
       context
     )
-    const added = ids.map((id) => recalculated.opportunity.lines.find((one) => one.id === id)!)
+    const added = recalculated.opportunity.lines.filter(({ id }) => ids.includes(id))
     return {
-      events: [...added.map((one) => partAdded(opportunity.header.id, "item", one)), ...recalculated.events],
+      events: [...added.map(lineAdded), ...recalculated.events],
       result: { id: opportunity.header.id, item_id: line.id }
     }
-  })
-
-export type ChangeLine = Partial<ValuesOf<typeof changeItemFields>>
-type Step = readonly [event: ChangeOf<"item">, set: Partial<ItemRow>, also?: JsonObject]
-
-/** What a body asks of a line, step by step in a fixed order; all of it or nothing (rules/opportunities 7.3). */
-export const changeLine = (
-  state: DecisionState,
-  line: ItemRow,
-  sent: ChangeLine,
-  body: JsonObject,
-  context: DecideContext
-): Decided =>
-  Result.gen(function* () {
-    const { opportunity } = state
-    yield* requireTransition(opportunity.header, "edit")
-    yield* inActiveVersion(line)
-    const has = (name: keyof ChangeLine): boolean => Object.hasOwn(body, name)
-    const priced = [
-      "quantity",
-      "unit_price",
-      "discount_percent",
-      "starts_at",
-      "ends_at",
-      "is_optional",
-      "item_id",
-      "itemable_type"
-    ] as const
-    const charged = line.item_type === "group" ? priced.find((name) => has(name) && body[name] !== null) : undefined
-    if (charged !== undefined) return yield* refuse(charged, "A group carries no charge of its own.")
-    yield* sameCurrency(opportunity.header, sent.currency)
-    const steps: Array<Step> = []
-    if (sent.quantity !== undefined) {
-      const allocated = unitsOf(opportunity, line.id).length
-      if (Number(sent.quantity) < allocated)
-        return yield* refuse("quantity", `${allocated} units are allocated to the line; release some first.`)
-      if (Number(sent.quantity) < Number(line.dispatched_quantity))
-        return yield* refuse("quantity", `${line.dispatched_quantity} were dispatched already.`)
-      steps.push(["item_quantity_changed", { quantity: sent.quantity }])
-    }
-    if (sent.unit_price !== undefined) steps.push(["item_price_overridden", { manual_unit_price: sent.unit_price }])
-    if (sent.discount_percent !== undefined)
-      steps.push(["item_discount_set", { discount_percent: sent.discount_percent }])
-    if (has("starts_at") || has("ends_at")) {
-      const window = windowOf(opportunity.header, sent, context.now)
-      if (window.ends_at !== null && window.ends_at < window.starts_at)
-        return yield* refuse("ends_at", "The ends at field must be a date after or equal to starts at.")
-      steps.push(["item_dates_changed", window])
-    }
-    if (sent.is_optional !== undefined) steps.push(["item_optional_toggled", { is_optional: sent.is_optional }])
-    const substitutes = has("item_id") || has("itemable_type")
-    if (substitutes) {
-      if (line.item_type === "text") return yield* refuse("item_id", "A text line stands for no product.")
-      if (unitsOf(opportunity, line.id).length > 0)
-        return yield* refuse("item_id", "Units are allocated to the line; release them first.")
-      if (Number(line.dispatched_quantity) > 0)
-        return yield* refuse("item_id", "Units of the line were dispatched already.")
-      const name = sent.name ?? line.name
-      steps.push([
-        "item_substituted",
-        { item_id: sent.item_id ?? null, itemable_type: sent.itemable_type ?? null, name }
-      ])
-    } else if (sent.name !== undefined) steps.push(["item_renamed", { name: sent.name }])
-    if (sent.description !== undefined || sent.notes !== undefined) {
-      steps.push([
-        "item_details_updated",
-        { description: sent.description ?? line.description, notes: sent.notes ?? line.notes }
-      ])
-    }
-    const real = steps.filter(([, set]) =>
-      Object.entries(set).some(([name, value]) => line[name as keyof ItemRow] !== value)
-    )
-    const named: ReadonlyArray<string> = ["item_renamed", "item_details_updated"]
-    // What is sent again as it was is written all the same: prices follow the header's days and today's rates (rules/opportunities 4).
-    const counts = steps.some(([event]) => !named.includes(event))
-    if (real.length === 0 && !counts) return { events: [], result: { id: opportunity.header.id } }
-    const after = withLine(opportunity, line.id, Object.assign({}, ...real.map(([, set]) => set)))
-    const recalculated = yield* recalculate(
-      state,
-      after,
-      counts ? { priced: [line.id], demanded: [line.id] } : { totals: false },
-      context
-    )
-    const total = recalculated.opportunity.lines.find((one) => one.id === line.id)?.total ?? line.total
-    const events = real.map(([event, set, also]): NewEvent =>
-      partChanged(
-        opportunity.header.id,
-        "item",
-        event,
-        line,
-        set,
-        named.includes(event) ? (also ?? {}) : { total, ...also }
-      )
-    )
-    return { events: [...events, ...recalculated.events], result: { id: opportunity.header.id } }
   })
 
 /** The line with all below it. */
@@ -293,19 +202,6 @@ export const removable = (opportunity: Opportunity, lines: ReadonlyArray<ItemRow
   }
   return Result.succeed(undefined)
 }
-export const lineRemoved = (line: ItemRow): NewEvent =>
-  partRemoved(line.opportunity_id, "item", line.id, lineSnapshot(line))
-/** What the activity tells of a line (rules/opportunities 15). */
-export const lineSnapshot = (line: ItemRow): JsonObject => ({
-  item_id: line.id,
-  name: line.name,
-  product_id: line.item_id,
-  quantity: line.quantity,
-  unit_price: line.unit_price,
-  total: line.total,
-  transaction_type: line.transaction_type,
-  is_optional: line.is_optional
-})
 
 /** A group goes with its whole subtree, a product with its accessories; siblings keep their paths. */
 export const removeLine = (state: DecisionState, line: ItemRow, context: DecideContext): Decided =>
@@ -314,16 +210,19 @@ export const removeLine = (state: DecisionState, line: ItemRow, context: DecideC
     yield* requireTransition(opportunity.header, "edit")
     yield* inActiveVersion(line)
     // Deepest first, so that the activity reads as it happened.
-    const gone = subtreeOf(opportunity, line).toSorted(
+    const removed_lines = subtreeOf(opportunity, line).toSorted(
       (one, other) => other.path.length - one.path.length || (one.path < other.path ? -1 : 1)
     )
-    yield* removable(opportunity, gone)
-    const ids = gone.map(({ id }) => id)
+    yield* removable(opportunity, removed_lines)
+    const ids = removed_lines.map(({ id }) => id)
     const recalculated = yield* recalculate(
       state,
       { ...opportunity, lines: opportunity.lines.filter(({ id }) => !ids.includes(id)) },
       { demanded: ids },
       context
     )
-    return { events: [...gone.map(lineRemoved), ...recalculated.events], result: { id: opportunity.header.id } }
+    return {
+      events: [...removed_lines.map(lineRemoved), ...recalculated.events],
+      result: { id: opportunity.header.id }
+    }
   })

@@ -1,23 +1,23 @@
 /** Where a line stands: paths of four digits a level, "0001", "00010001" (rules/opportunities 7.1). */
 import { Result } from "effect"
 import { invalidField, type Rejection } from "../../kernel/rejection.ts"
-import type { ItemRow, ItemType } from "../child-tables.ts"
+import type { ItemRow, ItemType } from "./schema.ts"
 
 const width = 4
-export const group_levels_max = 5
+const group_levels_max = 5
 const siblings_max = 9_999
 
 export const parentPath = (path: string): string | null => (path.length > width ? path.slice(0, -width) : null)
 export const depthOf = (path: string): number => path.length / width
 export const isBelow = (path: string, ancestor: string): boolean =>
   path.length > ancestor.length && path.startsWith(ancestor)
-export const childPath = (parent: string | null, place: number): string =>
+const childPath = (parent: string | null, place: number): string =>
   `${parent ?? ""}${String(place).padStart(width, "0")}`
 
 /** May a line of this type stand below one of that type (undefined: at the root)? */
-export const canNest = (type: ItemType, parent: ItemType | undefined): boolean =>
+const canNest = (type: ItemType, parent: ItemType | undefined): boolean =>
   type === "accessory" ? parent === "product" : parent === undefined || parent === "group"
-export const nestingError = (type: ItemType): string =>
+const nestingError = (type: ItemType): string =>
   type === "accessory" ? "An accessory belongs below a product line." : "A line stands at the top or below a group."
 
 /** The place after the last child of a parent; 422 on `parent_path` when there is no room or no such parent. */

@@ -1,32 +1,19 @@
 /** Costs and the deal price (rules/opportunities 8 and 11, rules/rates 9.4). */
 import { Result } from "effect"
 import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
-import type { NewEvent } from "../../kernel/event.ts"
 import type { ValuesOf } from "../../kernel/field.ts"
-import type { JsonObject } from "../../kernel/json.ts"
 import { invalidField, type Rejection } from "../../kernel/rejection.ts"
-import type { costFields } from "./fields.ts"
+import type { costFields } from "./schema.ts"
 import { type Opportunity, type DecisionState, withHeader } from "../aggregate.ts"
-import { headerChanged } from "../header/events.ts"
-import { partAdded, partChanged, partRemoved } from "../part-events.ts"
-import type { CostRow } from "../child-tables.ts"
+import { costAdded, costRemoved, costUpdated, dealPriceChanged } from "./events.ts"
+import type { CostRow } from "./schema.ts"
 import { taxOf } from "./pricing.ts"
 import { newCostRow, recalculate } from "../recalculate.ts"
 import { requireTransition } from "../status/statuses.ts"
 
-export type CostValues = Partial<ValuesOf<typeof costFields>>
+type CostValues = Partial<ValuesOf<typeof costFields>>
 const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
 
-/** What the activity tells of a cost (rules/opportunities 15). */
-export const costSnapshot = (cost: CostRow): JsonObject => ({
-  cost_id: cost.id,
-  description: cost.description,
-  cost_type: cost.cost_type,
-  amount: cost.amount,
-  quantity: cost.quantity,
-  transaction_type: cost.transaction_type,
-  is_optional: cost.is_optional
-})
 const stored = ({ currency: _currency, ...columns }: CostValues): Partial<CostRow> => columns
 const inOpportunityCurrency = (opportunity: Opportunity, sent: CostValues): Result.Result<void, Rejection> =>
   typeof sent.currency === "string" && sent.currency !== opportunity.header.currency_code
@@ -37,7 +24,7 @@ const byHand = (cost: CostRow): Result.Result<void, Rejection> =>
     ? Result.succeed(undefined)
     : refuse("cost", "This cost is worked out from a surcharge group; switch the group off on the opportunity instead.")
 
-/** Costs are taxed in the default product class; shown for information, like a line's. */
+/** The tax rate shown with a cost, for information: costs are taxed in the default product class. */
 const taxShown = (state: DecisionState): Partial<CostRow> => ({
   tax_rate: taxOf(state, state.tax.default_product_tax_class_id).percentage
 })
@@ -50,7 +37,7 @@ export const addCost = (state: DecisionState, sent: CostValues, context: DecideC
     const cost: CostRow = { ...newCostRow(opportunity.header, context), ...stored(sent), ...taxShown(state) }
     const recalculated = yield* recalculate(state, { ...opportunity, costs: [...opportunity.costs, cost] }, {}, context)
     return {
-      events: [partAdded(opportunity.header.id, "cost", cost), ...recalculated.events],
+      events: [costAdded(cost), ...recalculated.events],
       result: { id: opportunity.header.id, cost_id: cost.id }
     }
   })
@@ -75,14 +62,6 @@ export const changeCost = (state: DecisionState, cost: CostRow, sent: CostValues
     return { events: [costUpdated(cost, set), ...recalculated.events], result: { id: opportunity.header.id } }
   })
 
-/** With all that the activity tells of it, whatever of that changes. */
-const costUpdated = (cost: CostRow, set: Partial<CostRow>): NewEvent => {
-  const { cost_id: _id, ...was } = costSnapshot(cost)
-  const stays = Object.fromEntries(Object.entries(was).filter(([name]) => !(name in set)))
-  const changed = partChanged(cost.opportunity_id, "cost", "cost_updated", cost, set, stays)
-  return { ...changed, data: { ...changed.data, was: { ...was, ...(changed.data["was"] as JsonObject) } } }
-}
-
 export const removeCost = (state: DecisionState, cost: CostRow, context: DecideContext): Decided =>
   Result.gen(function* () {
     const { opportunity } = state
@@ -94,13 +73,10 @@ export const removeCost = (state: DecisionState, cost: CostRow, context: DecideC
       {},
       context
     )
-    return {
-      events: [partRemoved(opportunity.header.id, "cost", cost.id, costSnapshot(cost)), ...recalculated.events],
-      result: { id: opportunity.header.id }
-    }
+    return { events: [costRemoved(cost), ...recalculated.events], result: { id: opportunity.header.id } }
   })
 
-/** One figure for the whole opportunity, net; the sums of lines and costs stay what they are. 422 on `opportunity` while locked. */
+/** A net price for the whole opportunity; lines and costs keep theirs. 422 on `opportunity` while prices are locked. */
 export const setDealPrice = (
   state: DecisionState,
   deal_total: number,
@@ -116,7 +92,7 @@ export const setDealPrice = (
     if (opportunity.header.deal_total === deal_total) return { events: [], result: { id: opportunity.header.id } }
     return yield* withDealTotal(state, "deal_price_set", deal_total, context)
   })
-/** Allowed while locked, and on an opportunity without one (rules/opportunities 0). */
+/** Allowed while prices are locked; without a deal price nothing happens (rules/opportunities 0). */
 export const clearDealPrice = (state: DecisionState, context: DecideContext): Decided =>
   Result.gen(function* () {
     yield* requireTransition(state.opportunity.header, "edit")
@@ -134,9 +110,9 @@ const withDealTotal = (
     recalculate(state, withHeader(state.opportunity, { deal_total }), {}, context),
     ({ opportunity, events }) => ({
       events: [
-        headerChanged(
-          state.opportunity.header,
+        dealPriceChanged(
           name,
+          state.opportunity.header,
           { deal_total },
           { charge_total: opportunity.header.charge_total }
         ),

@@ -1,21 +1,21 @@
-/** How the figures of an opportunity came about, in words: lines in their order, then rules, surcharges, totals and tax. */
+/** Explains the prices of an opportunity: lines in their order, then discount rules, surcharges, totals and tax. */
 import { Effect, Result } from "effect"
 import type { Failure, Input } from "../../kernel/endpoint.ts"
 import { type Json, type JsonObject, sameJson } from "../../kernel/json.ts"
 import { Store } from "../../kernel/store/store.ts"
-import type { Step } from "../../pricing/explain.ts"
+import type { Step } from "../../pricing/explain-step.ts"
 import { explainLine } from "../../pricing/explain-line.ts"
 import { explainTotals } from "../../pricing/explain-totals.ts"
 import { priceOpportunity } from "../../pricing/stages.ts"
 import { formatMoney } from "../../values/money.ts"
 import { type DecisionState, liveLines } from "../aggregate.ts"
 import { loadDecisionState } from "../load.ts"
-import { opportunity_items } from "../child-tables.ts"
+import { opportunity_items } from "../lines/schema.ts"
 import { pricingRequestOf, stagesOf } from "./pricing.ts"
 import { type OpportunityRow, totalFields } from "../schema.ts"
 
-/** Pure: the same facts, the same words. */
-export const explainOpportunity = (state: DecisionState, now: string): ReadonlyArray<Step> => {
+/** Steps named after the figures of the answer: `items.12.total`, `tax_total`. */
+const explainOpportunity = (state: DecisionState, now: string): ReadonlyArray<Step> => {
   const { opportunity } = state
   const { header } = opportunity
   const lines = liveLines(opportunity).filter((line) => line.item_type !== "group")
@@ -51,10 +51,10 @@ export const explainOpportunity = (state: DecisionState, now: string): ReadonlyA
   const request = stagesOf(state, opportunity, now)
   const priced = priceOpportunity(request)
   if (Result.isFailure(priced)) return steps
-  const standing =
+  const is_current =
     sameJson(pick(header), pick({ ...priced.success.totals })) &&
     lines.every((line) => priced.success.line_nets.get(line.id) === line.total)
-  return standing
+  return is_current
     ? [
         ...steps,
         ...explainTotals({

@@ -1,7 +1,10 @@
-/** Prices of an opportunity: line by line through the rate engine, then rules, surcharges, totals and tax together (rules/rates 9, rules/billing 4). */
+/**
+ * Prices of an opportunity: each line by the rate engine, then discount rules, surcharges, totals and tax for all
+ * (rules/rates 9, rules/billing 4).
+ */
 import { Result } from "effect"
 import { invalid, type FieldErrors, type Rejection } from "../../kernel/rejection.ts"
-import type { PricedRate } from "../../pricing/calculate.ts"
+import type { PricedRate } from "../../pricing/resolution.ts"
 import { discountRuleIn } from "../../pricing/discounts.ts"
 import {
   chargeableDays,
@@ -25,7 +28,7 @@ import { inclusiveTax, noTax, type ResolvedTax, resolveTax } from "../../pricing
 import { instantOf, millisOf, plusDays } from "../../values/time.ts"
 import { dayOf, offsetAt, zoneOf } from "../../values/zone.ts"
 import { type Opportunity, type DecisionState, liveLines } from "../aggregate.ts"
-import type { ItemRow } from "../child-tables.ts"
+import type { ItemRow } from "../lines/schema.ts"
 import type { OpportunityRow } from "../schema.ts"
 import { states } from "../status/statuses.ts"
 
@@ -36,7 +39,7 @@ const taxClassOf = (state: DecisionState, line: ItemRow): number | null =>
 export const taxRateOf = (state: DecisionState, line: ItemRow): string =>
   taxOf(state, taxClassOf(state, line)).percentage
 
-/** An instant written on the clock of the opportunity's store: rates look at local days and times (rules/rates 4.2). */
+/** An instant with the offset of the store's time zone, because rates count local days and times (rules/rates 4.2). */
 const onStoreClock = (state: DecisionState, instant: string): string => {
   const epoch_ms = millisOf(instant)
   const offset_minutes = offsetAt(epoch_ms, zoneOf(state.store?.timezone)) / 60_000
@@ -53,10 +56,10 @@ const moneyOf = (state: DecisionState, header: OpportunityRow): LineCurrency => 
   exchange_rate: header.exchange_rate
 })
 
-/** What stage 1 asks of a line: the request, and where its rate was looked for. */
-export interface LinePricingRequest {
+/** Input of stage 1 for a line, and the rates it was chosen from. */
+interface LinePricingRequest {
   readonly request: LineRequest & { readonly rate: LineRate | null }
-  /** Null where no rate was looked for: no product, a price by hand, no dates. */
+  /** Null where no rate applies: without a product or dates, or with a manual price. */
   readonly rate: {
     readonly question: RateLookup
     readonly money: LineCurrency
@@ -66,7 +69,7 @@ export interface LinePricingRequest {
 export const pricingRequestOf = (state: DecisionState, header: OpportunityRow, line: ItemRow): LinePricingRequest => {
   const transaction_type = transactionTypes[line.transaction_type] ?? "rental"
   const starts_at = line.starts_at ?? header.starts_at
-  const asked =
+  const rate_choice =
     line.item_id === null || line.manual_unit_price !== null || starts_at === null
       ? null
       : {
@@ -81,12 +84,12 @@ export const pricingRequestOf = (state: DecisionState, header: OpportunityRow, l
   // An open-ended hire is charged as one day until it has an end.
   const ends_at = line.ends_at ?? header.ends_at ?? (starts_at === null ? null : plusDays(starts_at, 1))
   return {
-    rate: asked,
+    rate: rate_choice,
     request: {
       transaction_type,
       quantity: line.quantity,
       manual_unit_price: line.manual_unit_price,
-      rate: asked === null ? null : resolveLineRate(asked.rates, asked.question, asked.money),
+      rate: rate_choice === null ? null : resolveLineRate(rate_choice.rates, rate_choice.question, rate_choice.money),
       carried_unit_price: line.unit_price,
       discount_percent: line.discount_percent,
       starts_at: starts_at === null ? null : onStoreClock(state, starts_at),
@@ -99,7 +102,7 @@ export const pricingRequestOf = (state: DecisionState, header: OpportunityRow, l
   }
 }
 
-/** What pricing gives a line. Failures name the line's fields. */
+/** The columns that pricing sets on a line. Failures name the line's fields. */
 export const priceOne = (
   state: DecisionState,
   header: OpportunityRow,
@@ -119,13 +122,16 @@ export const priceOne = (
   })
 }
 
-/** The net of a line before rules. */
+/** The net of a line before discount rules. */
 const netOf = (header: OpportunityRow, line: ItemRow): number =>
   header.prices_include_tax
     ? inclusiveTax(line.discounted_total, line.tax_rate ?? noTax.percentage).net
     : line.discounted_total
 
-/** Rules, surcharges and totals over lines that have their prices. */
+/**
+ * Discount rules, surcharges and totals of an opportunity whose lines are priced. 422 on `charge_total` beyond the
+ * range.
+ */
 export const priceTogether = (
   state: DecisionState,
   opportunity: Opportunity,
@@ -133,7 +139,7 @@ export const priceTogether = (
 ): Result.Result<PricedOpportunity, Rejection> =>
   Result.mapError(priceOpportunity(stagesOf(state, opportunity, now)), invalid)
 
-/** What stages 2 to 4 ask of an opportunity whose lines have their prices. */
+/** Input of stages 2 to 4 for an opportunity whose lines are priced. */
 export const stagesOf = (state: DecisionState, opportunity: Opportunity, now: string): StagesRequest => {
   const { header } = opportunity
   const lines = liveLines(opportunity).filter((line) => line.item_type !== "group")
@@ -195,7 +201,7 @@ export const stagesOf = (state: DecisionState, opportunity: Opportunity, now: st
   }
 }
 
-/** What rules and surcharges came to when the lock was set. */
+/** The results of discount rules and surcharges from before the lock. */
 const keptOutcome = (opportunity: Opportunity): RuleOutcome => ({
   line_discounts: new Map(opportunity.lines.map((line) => [line.id, line.rule_discount])),
   applied_rules: opportunity.header.applied_discounts.map((one) => ({

@@ -1,6 +1,6 @@
 /**
- * What one opportunity is short of, and that somebody saw it and goes ahead (rules/opportunities 9.5,
- * rules/availability 9).
+ * Endpoints of the shortages of one opportunity: list and acknowledge them (rules/opportunities 9.5, rules/availability
+ * 9).
  */
 import { Effect } from "effect"
 import { command, type Endpoint, get } from "../../kernel/endpoint.ts"
@@ -37,7 +37,10 @@ const shortageShown = {
   is_critical: boolean()
 }
 
-/** Works in every state: a draft tells what it would be short of. Everything at once; meta still counts (rules/conventions 2). */
+/**
+ * In every state: for a draft, what it would be short of. All in one page, with the total in `meta` (rules/conventions
+ * 2).
+ */
 const list = get(`${path}/{id}/shortages`, {
   answer: { shortages: Shown.objects(shortageShown), meta: Shown.meta },
   name: "opportunities.shortages",

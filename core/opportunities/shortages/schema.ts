@@ -1,9 +1,7 @@
-/** Shortages somebody saw and went ahead with all the same (rules/opportunities 9.5). */
+/** Records of shortages that somebody saw and accepted (rules/opportunities 9.5). */
 import { boolean, choice, json, longText, ref, timestamp } from "../../kernel/field.ts"
 import type { JsonObject } from "../../kernel/json.ts"
-import { rowMade } from "../../kernel/crud-resource.ts"
-import { type RowOf, table } from "../../kernel/table.ts"
-import { opportunityStream } from "../header/events.ts"
+import { table } from "../../kernel/table.ts"
 
 export const acknowledgements = table(
   "shortage_acknowledgements",
@@ -11,9 +9,9 @@ export const acknowledgements = table(
     opportunity_id: ref("opportunities", { computed: true, live: false, on_delete: "keep" }),
     user_id: ref("users", { nullable: true, computed: true, on_delete: "keep" }),
     acknowledged_at: timestamp({ computed: true }),
-    /** The store's own policy. */
+    /** The store's policy at that time, before permissions. */
     policy_at_time: choice({ block: "Block", warn: "Warn", allow: "Allow" }, { computed: true }),
-    /** Whether it took the right to ignore shortages. */
+    /** Whether the permission to ignore shortages was needed. */
     permission_used: boolean({ computed: true }),
     shortages_snapshot: json<ReadonlyArray<JsonObject>>({ form: "array", computed: true }),
     notes: longText({ nullable: true })
@@ -24,17 +22,3 @@ export const acknowledgements = table(
     entity: "shortage_acknowledgement"
   }
 )
-export type AcknowledgementRow = RowOf<typeof acknowledgements>
-
-export const shortageAcknowledged = rowMade("shortage.acknowledged", acknowledgements, {
-  meaning: "Somebody saw that an order is short and went ahead.",
-  stream: ({ opportunity_id }) => opportunityStream(opportunity_id!),
-  activity: ({ permission_used, policy_at_time, shortages_snapshot }) => ({
-    old_values: null,
-    new_values: {
-      policy_at_time: policy_at_time ?? null,
-      permission_used: permission_used ?? null,
-      shortage_count: shortages_snapshot?.length ?? 0
-    }
-  })
-})

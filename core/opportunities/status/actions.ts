@@ -1,4 +1,7 @@
-/** What may be done with an opportunity now, and why not (rules/opportunities 2): from the same table and rules that guard the moves. */
+/**
+ * Which actions an opportunity allows now, and why not the others (rules/opportunities 2): by the rules that decide the
+ * actions.
+ */
 import { Result } from "effect"
 import type { DecideContext } from "../../kernel/endpoint.ts"
 import { hasOnePermission } from "../../kernel/viewer.ts"
@@ -7,7 +10,7 @@ import { shortLinesOf, isDispatchBlocked } from "./progress.ts"
 import { previewAsOrder, gatePolicy, shortageText, wasDispatched } from "./decide.ts"
 import { type Transition, transitionRefusal } from "./statuses.ts"
 
-export interface AvailableAction {
+interface AvailableAction {
   readonly key: string
   readonly label: string
   readonly allowed: boolean
@@ -23,7 +26,7 @@ interface Action {
   readonly label: (state: DecisionState) => string
   readonly permission: "edit" | "unlock_rates" | "create" | "delete"
   readonly move: Transition
-  /** What the status allows and something else forbids. A look, never a change. */
+  /** A reason against the action beside status and permission. */
   readonly rule?: (state: DecisionState, context: DecideContext) => Denial | undefined
 }
 
@@ -39,7 +42,7 @@ const plain = (
 const wouldFallShort = (state: DecisionState, context: DecideContext): Denial | undefined => {
   if (gatePolicy(state, context.viewer).effective !== "block") return undefined
   const short = Result.match(previewAsOrder(state, context), {
-    onSuccess: ({ settled: recalculated }) => recalculated.shortages.filter((one) => one.remaining_shortfall > 0),
+    onSuccess: ({ recalculated }) => recalculated.shortages.filter((one) => one.remaining_shortfall > 0),
     onFailure: () => []
   })
   return short.length === 0 ? undefined : { code: "shortage_block", reason: shortageText(short) }
@@ -53,7 +56,7 @@ const isHeldBack = (state: DecisionState, context: DecideContext): Denial | unde
   return isDispatchBlocked(state, held) ? { code: "dispatch_block", reason: shortageText(held) } : undefined
 }
 
-/** Always these, in this order. */
+/** All actions, in the order of the answer. */
 const actions: ReadonlyArray<Action> = [
   plain("convert_to_quotation", "Convert to Quotation"),
   plain("convert_to_order", "Convert to Order", "edit", wouldFallShort),

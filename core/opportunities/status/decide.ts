@@ -1,4 +1,4 @@
-/** The moves of an opportunity from status to status, its locks, and what they need (rules/opportunities 1 and 6). */
+/** Rules that move an opportunity from status to status, lock, delete and restore it (rules/opportunities 1, 6). */
 import { Result } from "effect"
 import type { LineShortage } from "../../availability/line.ts"
 import type { DecideContext, Decided, Id } from "../../kernel/endpoint.ts"
@@ -7,12 +7,11 @@ import type { JsonObject } from "../../kernel/json.ts"
 import { invalidField, type Rejection } from "../../kernel/rejection.ts"
 import { hasOnePermission, type Viewer } from "../../kernel/viewer.ts"
 import { type Opportunity, type DecisionState, liveLines, withHeader } from "../aggregate.ts"
-import { type HeaderChange, opportunityDeleted, headerChanged } from "../header/events.ts"
-import { partChanged, partRemoved } from "../part-events.ts"
-import { checked_in, dispatched, finalised, on_hire, prepared } from "../child-tables.ts"
+import { checked_in, dispatched, finalised, on_hire, prepared } from "../units/schema.ts"
 import type { OpportunityRow } from "../schema.ts"
 import { recalculate } from "../recalculate.ts"
-import { shortageAcknowledged, acknowledgements } from "../shortages/schema.ts"
+import { shortageAcknowledged } from "../shortages/events.ts"
+import { acknowledgements } from "../shortages/schema.ts"
 import {
   requireTransition,
   isAbandoned,
@@ -21,18 +20,19 @@ import {
   statusNamed,
   targetStatus
 } from "./statuses.ts"
+import { opportunityDeleted, type StatusChange, statusChanged } from "./events.ts"
+import { unitChanged, unitDeallocated } from "../units/events.ts"
 import { confirmVersion } from "../versions/decide.ts"
 
 const units = (opportunity: Opportunity, ...statuses: ReadonlyArray<number>): boolean =>
   opportunity.units.some((unit) => statuses.includes(unit.status))
 const isMore = (one: string, other: string): boolean => Number(one) > Number(other)
 /** Something left and has not come back. Lines of all versions count. */
-export const isStockOut = (opportunity: Opportunity): boolean =>
+const isStockOut = (opportunity: Opportunity): boolean =>
   units(opportunity, dispatched, on_hire) ||
   opportunity.lines.some((line) => isMore(line.dispatched_quantity, line.returned_quantity))
 /** Something is out, or back and not yet checked. */
-export const isUnreturned = (opportunity: Opportunity): boolean =>
-  isStockOut(opportunity) || units(opportunity, checked_in)
+const isUnreturned = (opportunity: Opportunity): boolean => isStockOut(opportunity) || units(opportunity, checked_in)
 /** Something left at some time, even if all came back. */
 export const wasDispatched = (opportunity: Opportunity): boolean =>
   opportunity.units.some((unit) => unit.status >= dispatched) ||
@@ -42,54 +42,49 @@ const refuse = (text: string, field = "state"): Result.Result<never, Rejection> 
   Result.fail(invalidField(field, text))
 const done = (id: number): Id => ({ id })
 
-/** A move to the status the table names; every line's demands follow. `left`: the opportunity and events of what had to be dropped first. */
+/**
+ * Sets columns of the header; the demands of all lines follow. `before`: the opportunity and the events of what comes
+ * first.
+ */
 const moveTo = (
   state: DecisionState,
-  name: HeaderChange,
+  name: StatusChange,
   set: Partial<OpportunityRow>,
   also: JsonObject,
   context: DecideContext,
-  left: { readonly deal: Opportunity; readonly events: ReadonlyArray<NewEvent> } = {
-    deal: state.opportunity,
+  before: { readonly opportunity: Opportunity; readonly events: ReadonlyArray<NewEvent> } = {
+    opportunity: state.opportunity,
     events: []
   }
 ): Decided =>
   Result.map(
-    recalculate(state, withHeader(left.deal, set), { totals: false, demanded: "all" }, context),
+    recalculate(state, withHeader(before.opportunity, set), { totals: false, demanded: "all" }, context),
     ({ events }) => ({
-      events: [...left.events, headerChanged(state.opportunity.header, name, set, also), ...events],
+      events: [...before.events, statusChanged(name, state.opportunity.header, set, also), ...events],
       result: done(state.opportunity.header.id)
     })
   )
-/** Closed and deleted opportunities do not keep their units from being deleted: what was allocated and has gone since is dropped. */
-const withoutGoneUnits = (
+/** Drops the assignments of units that were deleted while the opportunity was closed or deleted itself. */
+const withoutDeletedUnits = (
   state: DecisionState
-): { readonly deal: Opportunity; readonly events: ReadonlyArray<NewEvent> } => {
+): { readonly opportunity: Opportunity; readonly events: ReadonlyArray<NewEvent> } => {
   const { opportunity } = state
-  const gone = opportunity.units.filter((unit) => unit.status < finalised && !state.levels.has(unit.stock_level_id))
-  if (gone.length === 0) return { deal: opportunity, events: [] }
-  // What never left is dropped; what came back and was not checked is history.
-  const dropped = gone.filter((unit) => unit.status <= prepared)
+  const deleted = opportunity.units.filter((unit) => unit.status < finalised && !state.levels.has(unit.stock_level_id))
+  if (deleted.length === 0) return { opportunity, events: [] }
+  // A unit that never left is released; one that left and was not checked counts as checked.
+  const dropped = deleted.filter((unit) => unit.status <= prepared)
   const over = { status: finalised }
   return {
-    deal: {
+    opportunity: {
       ...opportunity,
       units: opportunity.units
         .filter((unit) => !dropped.includes(unit))
-        .map((unit) => (gone.includes(unit) ? { ...unit, ...over } : unit))
+        .map((unit) => (deleted.includes(unit) ? { ...unit, ...over } : unit))
     },
-    events: gone.map((unit) =>
+    events: deleted.map((unit) =>
       dropped.includes(unit)
-        ? partRemoved(
-            opportunity.header.id,
-            "assignment",
-            unit.id,
-            { assignment_id: unit.id, stock_level_id: unit.stock_level_id },
-            { reason: "The unit has been deleted." }
-          )
-        : partChanged(opportunity.header.id, "assignment", "asset_checked", unit, over, {
-            reason: "The unit has been deleted."
-          })
+        ? unitDeallocated(unit, { reason: "The unit has been deleted." })
+        : unitChanged(unit, "asset_checked", over, { reason: "The unit has been deleted." })
     )
   }
 }
@@ -97,9 +92,9 @@ const statusOf = (header: OpportunityRow, move: Transition): Pick<OpportunityRow
   const { state, status } = targetStatus(header, move)
   return { state, status }
 }
-/** A move that asks for nothing but the right status. */
+/** A move that depends on the status alone. */
 const simpleMove =
-  (move: Transition, name: HeaderChange, set: Partial<OpportunityRow> = {}) =>
+  (move: Transition, name: StatusChange, set: Partial<OpportunityRow> = {}) =>
   (state: DecisionState, reason: string | null, context: DecideContext): Decided =>
     Result.gen(function* () {
       const { header } = state.opportunity
@@ -110,7 +105,7 @@ const simpleMove =
         { ...statusOf(header, move), ...set },
         reason === null ? {} : { reason },
         context,
-        withoutGoneUnits(state)
+        withoutDeletedUnits(state)
       )
     })
 
@@ -130,7 +125,7 @@ export const revertToQuotation = (state: DecisionState, reason: string | null, c
     })(state, reason, context)
   })
 
-export type GatePolicy = "block" | "warn" | "allow"
+type GatePolicy = "block" | "warn" | "allow"
 /** The store's policy on shortages, one step milder for those who may ignore them (rules/opportunities 9.5). */
 export const gatePolicy = (
   state: DecisionState,
@@ -145,7 +140,7 @@ export const gatePolicy = (
 export const shortageText = (short: ReadonlyArray<LineShortage>): string =>
   `Stock is short: ${short.map((one) => `${one.product_name ?? `product ${one.product_id}`} by ${one.remaining_shortfall}`).join(", ")}.`
 
-/** The order as it would be, with what it would be short of. */
+/** The order a quotation would become, and its shortages. */
 export const previewAsOrder = (state: DecisionState, context: DecideContext) => {
   const { header } = state.opportunity
   const set = {
@@ -156,16 +151,16 @@ export const previewAsOrder = (state: DecisionState, context: DecideContext) => 
   }
   return Result.gen(function* () {
     const confirmed = yield* confirmVersion(state, context)
-    const { has_alternatives } = confirmed.deal.header
+    const { has_alternatives } = confirmed.opportunity.header
     const recalculated = yield* recalculate(
-      { ...state, opportunity: confirmed.deal },
-      withHeader(confirmed.deal, set),
+      { ...state, opportunity: confirmed.opportunity },
+      withHeader(confirmed.opportunity, set),
       { totals: false, demanded: "all" },
       context
     )
     return {
       set: has_alternatives === header.has_alternatives ? set : { ...set, has_alternatives },
-      settled: recalculated,
+      recalculated,
       confirmed
     }
   })
@@ -175,7 +170,7 @@ export const convertToOrder = (state: DecisionState, shortage_notes: string | nu
   Result.gen(function* () {
     const { header } = state.opportunity
     yield* requireTransition(header, "convert_to_order")
-    const { confirmed, set, settled: recalculated } = yield* previewAsOrder(state, context)
+    const { confirmed, set, recalculated } = yield* previewAsOrder(state, context)
     if (liveLines(recalculated.opportunity).length === 0)
       return yield* refuse("The quotation has no lines yet; add one before it becomes an order.")
     const short = recalculated.shortages.filter((one) => one.remaining_shortfall > 0)
@@ -199,7 +194,7 @@ export const convertToOrder = (state: DecisionState, shortage_notes: string | nu
     return {
       events: [
         ...confirmed.events,
-        headerChanged(header, "converted_to_order", set),
+        statusChanged("converted_to_order", header, set),
         ...recalculated.events,
         ...notice
       ],
@@ -207,7 +202,10 @@ export const convertToOrder = (state: DecisionState, shortage_notes: string | nu
     }
   })
 
-/** Any status of the same state; the present one changes nothing. 422 on `status` for numbers the state does not know. */
+/**
+ * To any status of the same state; to the present one nothing happens. 422 on `status` for a number the state does not
+ * have.
+ */
 export const changeStatus = (state: DecisionState, status: number, context: DecideContext): Decided =>
   Result.gen(function* () {
     const { header } = state.opportunity
@@ -233,12 +231,12 @@ export const unlockRates = (header: OpportunityRow, reason: string | null): Deci
   header.exchange_rate_locked || header.tax_locked
     ? locksChanged(header, "locks_released", false, reason)
     : refuse("Neither exchange rate nor tax is locked.")
-const locksChanged = (header: OpportunityRow, name: HeaderChange, locked: boolean, reason: string | null): Decided =>
+const locksChanged = (header: OpportunityRow, name: StatusChange, locked: boolean, reason: string | null): Decided =>
   Result.succeed({
     events: [
-      headerChanged(
-        header,
+      statusChanged(
         name,
+        header,
         { exchange_rate_locked: locked, tax_locked: locked },
         reason === null ? {} : { reason }
       )
@@ -247,7 +245,7 @@ const locksChanged = (header: OpportunityRow, name: HeaderChange, locked: boolea
   })
 
 /**
- * Deleted opportunities hold no stock; with units still out, deleting would lose sight of them (rules/opportunities 1.1).
+ * A deleted opportunity takes no stock. 422 on `state` while units are out (rules/opportunities 1.1).
  */
 export const deleteOpportunity = (state: DecisionState, context: DecideContext): Decided =>
   Result.gen(function* () {
@@ -265,4 +263,4 @@ export const deleteOpportunity = (state: DecisionState, context: DecideContext):
 export const restoreOpportunity = (state: DecisionState, context: DecideContext): Decided =>
   state.opportunity.header.deleted_at === null
     ? Result.succeed({ events: [], result: done(state.opportunity.header.id) })
-    : moveTo(state, "restored", { deleted_at: null }, {}, context, withoutGoneUnits(state))
+    : moveTo(state, "restored", { deleted_at: null }, {}, context, withoutDeletedUnits(state))

@@ -1,4 +1,7 @@
-/** What an order's status follows from: what is out, back and checked (rules/opportunities 9.4). */
+/**
+ * How an order's status follows from its units and quantities, and the check before a dispatch (rules/opportunities
+ * 9.4, 9.5).
+ */
 import { Result } from "effect"
 import type { LineShortage } from "../../availability/line.ts"
 import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
@@ -6,8 +9,8 @@ import type { NewEvent } from "../../kernel/event.ts"
 import { invalid, type Rejection } from "../../kernel/rejection.ts"
 import { shortagesOf } from "../demands.ts"
 import { type Opportunity, type DecisionState, liveLines, withHeader } from "../aggregate.ts"
-import { headerChanged } from "../header/events.ts"
-import { checked_in, dispatched, on_hire, prepared } from "../child-tables.ts"
+import { statusChanged } from "./events.ts"
+import { checked_in, dispatched, on_hire, prepared } from "../units/schema.ts"
 import { recalculate } from "../recalculate.ts"
 import { isClosed, order, statuses } from "./statuses.ts"
 import { shortageText } from "./decide.ts"
@@ -16,8 +19,9 @@ import * as Shown from "../../kernel/answer-schema.ts"
 import { tracking_types } from "../../availability/line.ts"
 
 /**
- * The status an order has come to, by its live lines; the first that fits: something is still to go, something is out,
- * something waits for its check, all is checked. Undefined where nothing was ever dispatched.
+ * The status of an order by its live lines, the first that applies: Dispatched while something is still to go, On Hire
+ * while something is out, Returned while something waits for its check, else Checked. Undefined where nothing was ever
+ * dispatched.
  */
 export const derivedStatus = (opportunity: Opportunity): number | undefined => {
   const lines = liveLines(opportunity)
@@ -36,19 +40,27 @@ export const derivedStatus = (opportunity: Opportunity): number | undefined => {
         : statuses.checked.status
 }
 
-/** The opportunity with its status brought up to date, and the event that says so. An undone dispatch leaves it active. */
+/**
+ * The opportunity with its derived status, and the event of the change. After the only dispatch is undone it is Active.
+ */
 const promoted = (
   opportunity: Opportunity,
   undone: boolean
-): { readonly deal: Opportunity; readonly events: ReadonlyArray<NewEvent> } => {
+): { readonly opportunity: Opportunity; readonly events: ReadonlyArray<NewEvent> } => {
   const { header } = opportunity
   const status = derivedStatus(opportunity) ?? (undone ? statuses.active.status : header.status)
   return header.state !== order || isClosed(header) || status === header.status
-    ? { deal: opportunity, events: [] }
-    : { deal: withHeader(opportunity, { status }), events: [headerChanged(header, "status_promoted", { status })] }
+    ? { opportunity, events: [] }
+    : {
+        opportunity: withHeader(opportunity, { status }),
+        events: [statusChanged("status_promoted", header, { status })]
+      }
 }
 
-/** After units or quantities moved: one promotion for all of them; then every line's demands, or only those touched. */
+/**
+ * After changes of units or quantities: one change of the order's status, then the demands of all lines, or of those
+ * touched.
+ */
 export const promoteStatus = (
   state: DecisionState,
   after: Opportunity,
@@ -56,7 +68,7 @@ export const promoteStatus = (
   context: DecideContext,
   undone = false
 ): Result.Result<ReadonlyArray<NewEvent>, Rejection> => {
-  const { deal: opportunity, events } = promoted(after, undone)
+  const { opportunity, events } = promoted(after, undone)
   return Result.map(
     recalculate(state, opportunity, { totals: false, demanded: events.length > 0 ? "all" : touched }, context),
     (recalculated) => [...events, ...recalculated.events]
@@ -65,7 +77,7 @@ export const promoteStatus = (
 
 type DispatchPolicy = "block" | "warn_partial" | "allow_partial"
 const policyOf = (state: DecisionState): DispatchPolicy => state.store?.shortage_dispatch_policy ?? "warn_partial"
-/** The lines that are short among those about to go out. */
+/** The lines that are short among those to be dispatched. */
 export const shortLinesOf = (
   state: DecisionState,
   line_ids: ReadonlyArray<number>,
@@ -79,7 +91,7 @@ export const shortLinesOf = (
 export const isDispatchBlocked = (state: DecisionState, held: ReadonlyArray<LineShortage>): boolean =>
   policyOf(state) === "block" && held.length > 0
 
-/** What the answer's `_meta` tells. */
+/** Fields of `_meta` in answers to a dispatch. */
 export const dispatch_meta_fields = {
   dispatch_policy: text(),
   held_items: Shown.objects({
@@ -96,21 +108,24 @@ export const dispatch_meta_fields = {
 }
 const heldBackSchema = Shown.keys(dispatch_meta_fields)
 export type HeldBack = typeof heldBackSchema.Type
-/** What a move of one unit or of many comes to: `assignment_id` is the first of them. */
+/** The result of rules about units; `assignment_id` is the first unit. */
 export const unitResult = Shown.keys({
   id: integer(),
   assignment_id: integer({ nullable: true }),
   _meta: Shown.keys(dispatch_meta_fields, { nullable: true })
 })
 export type UnitDecided = Decided<typeof unitResult.Type>
-/** What counting a line in bulk comes to. */
+/** The result of rules about lines counted in bulk. */
 export const bulkResult = Shown.keys({
   id: integer(),
   item_id: integer(),
   _meta: Shown.keys(dispatch_meta_fields, { nullable: true })
 })
 export type BulkDecided = Decided<typeof bulkResult.Type>
-/** 422 with the code `dispatch_block`, or what the answer's `_meta` tells; undefined when there is nothing to tell (rules/opportunities 9.5). */
+/**
+ * 422 with the code `dispatch_block` where the store's policy blocks; else `_meta` of the answer, undefined where
+ * nothing is short or the policy allows it (rules/opportunities 9.5).
+ */
 export const dispatchGate = (
   state: DecisionState,
   line_ids: ReadonlyArray<number>,

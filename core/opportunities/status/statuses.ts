@@ -1,4 +1,7 @@
-/** States, statuses and what may be done in each: one total table from which guards and `available_actions` come (rules/opportunities 1). */
+/**
+ * States, statuses, and the table of what is allowed in each, which rules and `available_actions` use
+ * (rules/opportunities 1).
+ */
 import { Result } from "effect"
 import type { ColumnValues } from "../../kernel/field.ts"
 import { invalidField, type Rejection } from "../../kernel/rejection.ts"
@@ -42,7 +45,7 @@ export const statuses = {
 } as const satisfies { readonly [name: string]: Status }
 export type StatusName = keyof typeof statuses
 
-/** Conditions on a row: not deleted, and of a status that is not closed. */
+/** Conditions on opportunity rows: not deleted, and not closed. */
 export const open_status_conditions: ReadonlyArray<ColumnValues> = [draft, quotation, order].map((state) => ({
   deleted_at: null,
   state,
@@ -51,7 +54,7 @@ export const open_status_conditions: ReadonlyArray<ColumnValues> = [draft, quota
     .map((one) => one.status)
 }))
 
-/** Everything whose right to happen depends on the status. */
+/** Everything that the status may forbid. */
 export type Transition =
   | "edit"
   | "allocate"
@@ -70,7 +73,9 @@ export type Transition =
   | "delete"
   | "participants"
 
-/** Where a move leads: a status, the same one (`stays`), any of the same state (`sibling`), or nowhere. */
+/**
+ * Where a move leads: to a status, to the same one (`stays`), to any of the same state (`sibling`), or it is `refused`.
+ */
 type Outcome = StatusName | "stays" | "sibling" | "refused"
 type Cells = { readonly [M in Transition]: Outcome }
 
@@ -110,19 +115,19 @@ export const transitions: { readonly [S in StatusName]: Cells } = {
   cancelled: { ...closed, reinstate: "active" }
 }
 
-/** Each status by its name, which, unlike its number, is of one state alone. */
+/** Statuses by name for filters: names, unlike numbers, are unique over all states. */
 export const statusNames = Object.values(statuses).map(({ label, state, status }) => ({
   name: label,
   where: { state, status }
 }))
 
-export interface OpportunityStatus {
+interface OpportunityStatus {
   readonly state: number
   readonly status: number
 }
 
 const names = Object.keys(statuses) as ReadonlyArray<StatusName>
-/** The status of a state by its number; undefined when the state has none such. */
+/** The status of a state by its number; undefined where the state has no such number. */
 export const statusNamed = (state: number, code: number): StatusName | undefined =>
   names.find((name) => statuses[name].state === state && statuses[name].status === code)
 export const statusNameOf = (opportunity: OpportunityStatus): StatusName => {
@@ -133,7 +138,7 @@ export const statusNameOf = (opportunity: OpportunityStatus): StatusName => {
 export const isClosed = (opportunity: OpportunityStatus): boolean => statuses[statusNameOf(opportunity)].is_closed
 export const statusLabelOf = (opportunity: OpportunityStatus): string => statuses[statusNameOf(opportunity)].label
 
-/** Statuses that end an opportunity without the goods: nothing may be out when they are chosen. */
+/** Statuses of an opportunity that will not take place: nothing may be out when one is set. */
 export const isAbandoned = (name: StatusName): boolean => name === "lost" || name === "dead" || name === "cancelled"
 
 const refusals: { readonly [M in Transition]: string } = {
@@ -155,7 +160,7 @@ const refusals: { readonly [M in Transition]: string } = {
   participants: "Its participants cannot be changed."
 }
 
-/** Why a move is not open to an opportunity as it stands; undefined when it is. */
+/** Why the status forbids a move; undefined where it does not. */
 export const transitionRefusal = (opportunity: OpportunityStatus, move: Transition): string | undefined => {
   const name = statusNameOf(opportunity)
   return transitions[name][move] === "refused"
@@ -167,7 +172,7 @@ export const requireTransition = (opportunity: OpportunityStatus, move: Transiti
   const refusal = transitionRefusal(opportunity, move)
   return refusal === undefined ? Result.succeed(undefined) : Result.fail(invalidField("state", refusal))
 }
-/** The status a move with a fixed end leads to. */
+/** The status a move leads to. */
 export const targetStatus = (opportunity: OpportunityStatus, move: Transition): Status => {
   const end = transitions[statusNameOf(opportunity)][move]
   return end === "stays" || end === "sibling" || end === "refused" ? statuses[statusNameOf(opportunity)] : statuses[end]

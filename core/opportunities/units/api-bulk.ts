@@ -1,4 +1,4 @@
-/** Lines counted in bulk: out, back and adjusted (rules/opportunities 9.3). */
+/** The endpoint that dispatches, returns and adjusts lines counted in bulk (rules/opportunities 9.3). */
 import { Effect, Result } from "effect"
 import { command, type DecideContext, type Decided, type Endpoint } from "../../kernel/endpoint.ts"
 import { choice, code, decimal, ref, text, type ValuesOf } from "../../kernel/field.ts"
@@ -7,11 +7,12 @@ import { ok, renderById, viewContext } from "../../kernel/resource.ts"
 import type { DecisionState } from "../aggregate.ts"
 import { adjustQuantity, dispatchQuantity, returnQuantity } from "./decide-bulk.ts"
 import { loadDecisionState } from "../load.ts"
-import { condition_labels, type ItemRow } from "../child-tables.ts"
+import { condition_labels } from "./schema.ts"
+import type { ItemRow } from "../lines/schema.ts"
 import { edit, item, path } from "../paths.ts"
 import { itemResource } from "../resources.ts"
 import * as Shown from "../../kernel/answer-schema.ts"
-import { told, dispatchMetaShown } from "../responses.ts"
+import { dispatchMeta, dispatchMetaShown } from "../responses.ts"
 import { type BulkDecided, bulkResult } from "../status/progress.ts"
 
 const actions = { dispatch: "Dispatch", return: "Return", adjust: "Adjust" } as const
@@ -72,7 +73,7 @@ export const bulkEndpoints: ReadonlyArray<Endpoint> = [
     result: bulkResult,
     respond: ({ _meta }, input) =>
       Effect.map(renderById(itemResource, input.rows.item.id, input.query, viewContext(input)), (body) =>
-        ok({ ...body, ...told(_meta) })
+        ok({ ...body, ...dispatchMeta(_meta) })
       )
   })
 ]

@@ -1,4 +1,7 @@
-/** Single units: allocated to lines and sent on their way, one by one or many at once (rules/opportunities 9.1, 9.2). */
+/**
+ * Endpoints of single units: allocate them to lines and move them through their statuses, one or many at once
+ * (rules/opportunities 9.1, 9.2).
+ */
 import { Effect, Result } from "effect"
 import {
   command,
@@ -26,7 +29,7 @@ import { lockStreams } from "../../kernel/engine.ts"
 import { invalid, invalidField, notFound } from "../../kernel/rejection.ts"
 import { created, noContent, ok, renderById, viewContext, withMore } from "../../kernel/resource.ts"
 import { Store } from "../../kernel/store/store.ts"
-import { opportunityAnswer, opportunityShown, told, dispatchMetaShown, withUnits } from "../responses.ts"
+import { opportunityAnswer, opportunityShown, dispatchMeta, dispatchMetaShown, withUnits } from "../responses.ts"
 import { isHoldingStock } from "../demands.ts"
 import type { DecisionState } from "../aggregate.ts"
 import {
@@ -44,7 +47,7 @@ import {
 import { unitAlternatives } from "./alternatives.ts"
 import { allocate, deallocate, substitute } from "./decide.ts"
 import { loadDecisionState, type LoadOptions } from "../load.ts"
-import { assignment_statuses, asset_assignments, type AssignmentRow, condition_labels } from "../child-tables.ts"
+import { assignment_statuses, asset_assignments, type AssignmentRow, condition_labels } from "./schema.ts"
 import { asset, edit, item, one, path } from "../paths.ts"
 import { assignmentResource } from "../resources.ts"
 import type { OpportunityRow } from "../schema.ts"
@@ -90,14 +93,14 @@ const quickAllocate = command("POST", `${path}/{id}/quick_allocate`, {
   alternatives: unitAlternatives,
   facts: (input) =>
     Effect.gen(function* () {
-      const wanted = input.values.allocations ?? []
-      const ids = wanted.map((one) => one.stock_level_id)
+      const requested = input.values.allocations ?? []
+      const ids = requested.map((one) => one.stock_level_id)
       const repeated = ids.findIndex((id, at) => ids.indexOf(id) !== at)
       if (repeated >= 0)
         return yield* invalid({ [`allocations.${repeated}.stock_level_id`]: ["The unit is listed twice."] })
       const state = yield* loadDecisionState(input.rows.id, input, { level_ids: ids, ...stockOf(input) })
       const lines = new Map(state.opportunity.lines.map((line) => [line.id, line]))
-      const allocations = wanted.flatMap((one, at) => {
+      const allocations = requested.flatMap((one, at) => {
         const line = lines.get(one.opportunity_item_id)
         return line === undefined
           ? []
@@ -110,16 +113,16 @@ const quickAllocate = command("POST", `${path}/{id}/quick_allocate`, {
               }
             ]
       })
-      return allocations.length < wanted.length
+      return allocations.length < requested.length
         ? yield* notFound("No such opportunity item.")
-        : { known: state, allocations }
+        : { state, allocations }
     }),
-  decide: ({ known: state, allocations }, _input, context) => allocate(state, allocations, context),
+  decide: ({ state, allocations }, _input, context) => allocate(state, allocations, context),
   result: unitResult,
   respond: (_result, input) => opportunityAnswer(input.rows.id.id, input, withUnits)
 })
 
-/** Which of the opportunity's units a body names; units of other opportunities are as good as none. */
+/** The units that a body names. 404 for units of other opportunities, 422 on `asset_ids.<n>` for one named twice. */
 const namedUnits = Effect.fnUntraced(function* (input: Input, ids: ReadonlyArray<number>) {
   const store = yield* Store
   const header = (input.rows as { readonly id: OpportunityRow }).id
@@ -130,13 +133,14 @@ const namedUnits = Effect.fnUntraced(function* (input: Input, ids: ReadonlyArray
   yield* lockStreams(units.map((unit) => `stock_level:${unit.stock_level_id}`))
   const state = yield* loadDecisionState(header, input, { live_only: true, stock: true })
   const byId = new Map(state.opportunity.units.map((unit) => [unit.id, unit]))
-  return {
-    known: state,
-    moving: ids.map((id, at): UnitMovement => ({ unit: byId.get(id)!, field: `asset_ids.${at}` }))
-  }
+  const moving = ids.flatMap((id, at): ReadonlyArray<UnitMovement> => {
+    const unit = byId.get(id)
+    return unit === undefined ? [] : [{ unit, field: `asset_ids.${at}` }]
+  })
+  return moving.length < ids.length ? yield* notFound("No such asset assignment.") : { state, moving }
 })
 const asset_ids = list(ref("asset_assignments"), { required: true, min_items: 1, max_items: 1_000 })
-const batch = <const B extends Fields>(
+const batch = <const B extends Fields & { readonly asset_ids: typeof asset_ids }>(
   name: string,
   summary: string,
   fields: B,
@@ -153,14 +157,15 @@ const batch = <const B extends Fields>(
     summary,
     ...edit,
     params: one,
-    fields: { ...fields, asset_ids },
+    fields,
     split_by: "asset_ids",
     facts: (input) => namedUnits(input, input.values["asset_ids"] as ReadonlyArray<number>),
-    decide: ({ known: state, moving }, input, context) =>
-      decide(state, moving, input.values as unknown as Partial<ValuesOf<B>>, context),
+    decide: ({ state, moving }, input, context) => decide(state, moving, input.values, context),
     result: unitResult,
     respond: ({ _meta }, input) =>
-      Effect.map(opportunityAnswer(input.rows.id.id, input, withUnits), (answer) => withMore(answer, told(_meta)))
+      Effect.map(opportunityAnswer(input.rows.id.id, input, withUnits), (answer) =>
+        withMore(answer, dispatchMeta(_meta))
+      )
   })
 const when = () => timestamp({ nullable: true })
 
@@ -168,13 +173,18 @@ const batches: ReadonlyArray<Endpoint> = [
   batch(
     "quick_prepare",
     "Mark many units as prepared, all or none",
-    { prepared_at: when() },
+    { prepared_at: when(), asset_ids },
     (state, moving, sent, context) => moveUnits(state, moving, [preparing(sent.prepared_at ?? context.now)], context)
   ),
   batch(
     "quick_book_out",
     "Dispatch many units, all or none",
-    { dispatched_by: ref("users", { nullable: true }), vehicle_id: integer({ nullable: true }), dispatched_at: when() },
+    {
+      dispatched_by: ref("users", { nullable: true }),
+      vehicle_id: integer({ nullable: true }),
+      dispatched_at: when(),
+      asset_ids
+    },
     (state, moving, sent, context) =>
       moveUnits(
         state,
@@ -195,7 +205,8 @@ const batches: ReadonlyArray<Endpoint> = [
       received_by: ref("users", { nullable: true }),
       return_store_id: ref("stores", { nullable: true }),
       finalise: boolean({ default: false }),
-      returned_at: when()
+      returned_at: when(),
+      asset_ids
     },
     (state, moving, sent, context) => {
       const at = sent.returned_at ?? context.now
@@ -217,7 +228,7 @@ const unitShown = { asset: Shown.row(() => assignmentResource), ...dispatchMetaS
 const shownUnit = ({ _meta, assignment_id }: typeof unitResult.Type, input: Input) =>
   Effect.map(renderById(assignmentResource, Number(assignment_id), input.query, viewContext(input)), (body) => ({
     ...body,
-    ...told(_meta)
+    ...dispatchMeta(_meta)
   }))
 
 const allocateOne = command("POST", `${path}/{id}/items/{item}/assets`, {
@@ -249,7 +260,7 @@ const allocateOne = command("POST", `${path}/{id}/items/{item}/assets`, {
   respond: (result, input) => Effect.map(shownUnit(result, input), created)
 })
 
-/** Every action on one unit, with all a body may say about any of them. */
+/** The actions on one unit; `unitFields` are the fields of all of them. */
 const actions = {
   prepare: "Prepare",
   revert: "Revert preparation",

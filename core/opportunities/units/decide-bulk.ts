@@ -6,8 +6,8 @@ import type { JsonObject } from "../../kernel/json.ts"
 import { invalidField, type Rejection } from "../../kernel/rejection.ts"
 import { exact, formatDecimal } from "../../values/decimal.ts"
 import { inActiveVersion, type DecisionState, withLine } from "../aggregate.ts"
-import { type ChangeOf, partChanged } from "../part-events.ts"
-import type { ItemRow } from "../child-tables.ts"
+import { type LineChange, lineChanged } from "../lines/events.ts"
+import type { ItemRow } from "../lines/schema.ts"
 import { recalculate } from "../recalculate.ts"
 import { requireTransition } from "../status/statuses.ts"
 import { dispatchGate, promoteStatus, type BulkDecided, type HeldBack } from "../status/progress.ts"
@@ -28,15 +28,15 @@ const isMore = (one: string, other: string): boolean => exact(one).greaterThan(e
 const moved = (
   state: DecisionState,
   line: ItemRow,
-  event: ChangeOf<"item">,
+  event: LineChange,
   set: Partial<ItemRow>,
   also: JsonObject,
   context: DecideContext,
-  told?: HeldBack
+  held_back?: HeldBack
 ): BulkDecided =>
   Result.map(promoteStatus(state, withLine(state.opportunity, line.id, set), [line.id], context), (events) => ({
-    events: [partChanged(state.opportunity.header.id, "item", event, line, set, also), ...events],
-    result: { id: state.opportunity.header.id, item_id: line.id, _meta: told ?? null }
+    events: [lineChanged(line, event, set, also), ...events],
+    result: { id: state.opportunity.header.id, item_id: line.id, _meta: held_back ?? null }
   }))
 
 export const dispatchQuantity = (
@@ -56,7 +56,7 @@ export const dispatchQuantity = (
         "quantity",
         `The line asks for ${line.quantity}; ${line.dispatched_quantity} went out already.`
       )
-    const told = yield* dispatchGate(state, [line.id], context)
+    const held_back = yield* dispatchGate(state, [line.id], context)
     return yield* moved(
       state,
       line,
@@ -64,7 +64,7 @@ export const dispatchQuantity = (
       { dispatched_quantity },
       { quantity, dispatched_by },
       context,
-      told
+      held_back
     )
   })
 
@@ -88,7 +88,7 @@ export const returnQuantity = (
     return yield* moved(state, line, "bulk_returned", { returned_quantity }, { quantity, ...about }, context)
   })
 
-/** A new quantity for the line, priced again; what is out cannot be wished away. */
+/** A new quantity for the line, which is priced again. 422 on `new_quantity` below what was dispatched. */
 export const adjustQuantity = (
   state: DecisionState,
   line: ItemRow,
@@ -109,7 +109,7 @@ export const adjustQuantity = (
       context
     )
     const events: ReadonlyArray<NewEvent> = [
-      partChanged(state.opportunity.header.id, "item", "bulk_quantity_adjusted", line, { quantity }, { reason }),
+      lineChanged(line, "bulk_quantity_adjusted", { quantity }, { reason }),
       ...recalculated.events
     ]
     return { events, result: { id: state.opportunity.header.id, item_id: line.id, _meta: null } }

@@ -1,8 +1,7 @@
-/** Single units on a line: allocated, prepared, out, back, checked (rules/opportunities 9.1, 9.2). */
+/** Rules that put single units on lines, take them off and exchange them (rules/opportunities 9.1, 9.2). */
 import { Result } from "effect"
 import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
 import type { NewEvent } from "../../kernel/event.ts"
-import type { JsonObject } from "../../kernel/json.ts"
 import { updatedEvent } from "../../kernel/crud-resource.ts"
 import { invalidField, type Rejection } from "../../kernel/rejection.ts"
 import { type StockLevelRow, stock_levels } from "../../stock/schema.ts"
@@ -10,15 +9,10 @@ import { formatDecimal } from "../../values/decimal.ts"
 import { overlaps } from "../../values/period.ts"
 import { demandSettings, unitHeldText, conflictingHold, unitWindow } from "../demands.ts"
 import { type Opportunity, inActiveVersion, type DecisionState, unitsOf, withLine } from "../aggregate.ts"
-import { partAdded, partChanged, partRemoved } from "../part-events.ts"
-import {
-  allocated,
-  type AssignmentRow,
-  asset_assignments,
-  checked_in,
-  type ItemRow,
-  prepared
-} from "../child-tables.ts"
+import { lineChanged } from "../lines/events.ts"
+import { unitAllocated, unitChanged, unitDeallocated } from "./events.ts"
+import { allocated, type AssignmentRow, asset_assignments, checked_in, prepared } from "./schema.ts"
+import type { ItemRow } from "../lines/schema.ts"
 import { recalculate, unitName } from "../recalculate.ts"
 import { requireTransition } from "../status/statuses.ts"
 import type { UnitDecided } from "../status/progress.ts"
@@ -27,7 +21,7 @@ export const rejectField = (field: string, text: string): Result.Result<never, R
   Result.fail(invalidField(field, text))
 const serialisedCategory = 50
 
-/** How many units of a product are promised: the count follows allocation and return, never below zero (rules/availability 10). */
+/** Changes how many opportunities a stock level is promised to, by id; never below zero (rules/availability 10). */
 export const allocatedCountChanged = (
   levels: ReadonlyMap<number, StockLevelRow>,
   changes: ReadonlyMap<number, number>
@@ -41,8 +35,11 @@ export const allocatedCountChanged = (
     return changed === undefined ? [] : [changed]
   })
 
-/** Why this unit cannot go on this line; the opportunity is taken as it is by then, units before it in the batch included. */
-const unfit = (
+/**
+ * Why this unit cannot be allocated to this line. `opportunity` includes the units allocated before it in the same
+ * request.
+ */
+const allocationRefusal = (
   state: DecisionState,
   opportunity: Opportunity,
   line: ItemRow,
@@ -71,11 +68,11 @@ const unfit = (
     (unit) =>
       unit.stock_level_id === level.id &&
       unit.status < checked_in &&
-      meetsOwn(state, opportunity, unit, window, context)
+      overlapsUnit(state, opportunity, unit, window, context)
   )
   return elsewhere === undefined ? undefined : `${name} is on another line of this opportunity at the same time.`
 }
-const meetsOwn = (
+const overlapsUnit = (
   state: DecisionState,
   opportunity: Opportunity,
   unit: AssignmentRow,
@@ -89,15 +86,17 @@ const meetsOwn = (
   )
 }
 
-export interface Allocation {
+interface Allocation {
   readonly line: ItemRow
   readonly stock_level_id: number
-  /** The body fields to blame: for the unit, and for too many of them. */ readonly field: string
+  /** The body field that a refusal of the unit names. */
+  readonly field: string
+  /** The body field that a refusal for too many units names. */
   readonly count_field: string
 }
 /**
- * All of them or none. A unit held by somebody else in the line's time is refused with the holder's name. On an
- * opportunity without a store the line takes from the store of its first unit.
+ * Allocates all units or none. 422 with the holder's name where somebody else holds a unit in the line's window. On an
+ * opportunity without a store the line takes stock from the store of its first unit.
  */
 export const allocate = (
   state: DecisionState,
@@ -110,7 +109,7 @@ export const allocate = (
     let opportunity = state.opportunity
     const events: Array<NewEvent> = []
     const counts = new Map<number, number>()
-    const made: Array<number> = []
+    const unit_ids: Array<number> = []
     for (const { line: before, stock_level_id, field, count_field } of wanted) {
       const line = opportunity.lines.find(({ id }) => id === before.id) ?? before
       yield* inActiveVersion(line)
@@ -121,11 +120,11 @@ export const allocate = (
           `${line.name}: the line asks for ${line.quantity} and has as many units already.`
         )
       const level = state.levels.get(stock_level_id)
-      const reason = unfit(state, opportunity, line, level, context)
+      const reason = allocationRefusal(state, opportunity, line, level, context)
       if (reason !== undefined || level === undefined)
         return yield* rejectField(field, reason ?? "The selected stock level does not exist.")
       if (header.store_id === null && line.dispatch_store_id === null) {
-        events.push(partChanged(header.id, "item", "item_store_set", line, { dispatch_store_id: level.store_id }))
+        events.push(lineChanged(line, "item_store_set", { dispatch_store_id: level.store_id }))
         opportunity = withLine(opportunity, line.id, { dispatch_store_id: level.store_id })
       }
       const unit: AssignmentRow = {
@@ -148,8 +147,8 @@ export const allocate = (
       }
       opportunity = { ...opportunity, units: [...opportunity.units, unit] }
       counts.set(stock_level_id, (counts.get(stock_level_id) ?? 0) + 1)
-      made.push(unit.id)
-      events.push(partAdded(header.id, "assignment", unit))
+      unit_ids.push(unit.id)
+      events.push(unitAllocated(unit))
     }
     const recalculated = yield* recalculate(
       state,
@@ -159,11 +158,11 @@ export const allocate = (
     )
     return {
       events: [...events, ...recalculated.events, ...allocatedCountChanged(state.levels, counts)],
-      result: { id: header.id, assignment_id: made[0] ?? null, _meta: null }
+      result: { id: header.id, assignment_id: unit_ids[0] ?? null, _meta: null }
     }
   })
 
-/** Only before it went out; the row goes, the activity keeps what it was. */
+/** Releases a unit from its line. 422 on `asset` once it was dispatched. */
 export const deallocate = (
   state: DecisionState,
   unit: AssignmentRow,
@@ -178,28 +177,25 @@ export const deallocate = (
         "asset",
         `${unitName(state, unit.stock_level_id)} went out already; check it in instead.`
       )
-    const left = { ...opportunity, units: opportunity.units.filter(({ id }) => id !== unit.id) }
-    // A line that took its store from its units is free to take another once the last is gone.
+    const remaining = { ...opportunity, units: opportunity.units.filter(({ id }) => id !== unit.id) }
+    // A line that took its store from its units may take another one once it has no unit.
     const line = opportunity.lines.find(({ id }) => id === unit.opportunity_item_id)
     const released =
       line !== undefined &&
       line.dispatch_store_id !== null &&
       opportunity.header.store_id === null &&
-      unitsOf(left, line.id).length === 0
-    const after = released ? withLine(left, line.id, { dispatch_store_id: null }) : left
+      unitsOf(remaining, line.id).length === 0
+    const after = released ? withLine(remaining, line.id, { dispatch_store_id: null }) : remaining
     const recalculated = yield* recalculate(
       state,
       after,
       { totals: false, demanded: [unit.opportunity_item_id] },
       context
     )
-    const was: JsonObject = { assignment_id: unit.id, stock_level_id: unit.stock_level_id }
     return {
       events: [
-        partRemoved(opportunity.header.id, "assignment", unit.id, was, { reason }),
-        ...(released
-          ? [partChanged(opportunity.header.id, "item", "item_store_set", line, { dispatch_store_id: null })]
-          : []),
+        unitDeallocated(unit, { reason }),
+        ...(released ? [lineChanged(line, "item_store_set", { dispatch_store_id: null })] : []),
         ...recalculated.events,
         ...allocatedCountChanged(state.levels, new Map([[unit.stock_level_id, -1]]))
       ],
@@ -207,7 +203,7 @@ export const deallocate = (
     }
   })
 
-/** Another unit of the same product in its place, whatever the status; the status stays (rules/opportunities 9.1). */
+/** Replaces a unit by another of the same product, in any status; the status stays (rules/opportunities 9.1). */
 export const substitute = (
   state: DecisionState,
   unit: AssignmentRow,
@@ -223,7 +219,7 @@ export const substitute = (
     const reason_against =
       line === undefined || unit.stock_level_id === stock_level_id
         ? `${unitName(state, stock_level_id)} is on the line already.`
-        : unfit(state, without, line, state.levels.get(stock_level_id), context)
+        : allocationRefusal(state, without, line, state.levels.get(stock_level_id), context)
     if (reason_against !== undefined) return yield* rejectField("stock_level_id", reason_against)
     const after = {
       ...opportunity,
@@ -238,7 +234,7 @@ export const substitute = (
     const counted = unit.status < checked_in
     return {
       events: [
-        partChanged(opportunity.header.id, "assignment", "asset_substituted", unit, { stock_level_id }, { reason }),
+        unitChanged(unit, "asset_substituted", { stock_level_id }, { reason }),
         ...recalculated.events,
         ...(counted
           ? allocatedCountChanged(

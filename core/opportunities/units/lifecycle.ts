@@ -1,11 +1,16 @@
-/** A unit's way: prepared, out, on hire, back, checked; and back again when it was recorded by mistake (rules/opportunities 9.1, 9.2). */
+/**
+ * The steps of a unit: prepared, dispatched, on hire, returned, checked; and back to an earlier status where one was
+ * recorded by mistake (rules/opportunities 9.1, 9.2).
+ */
 import { Result } from "effect"
 import type { DecideContext } from "../../kernel/endpoint.ts"
 import type { NewEvent } from "../../kernel/event.ts"
 import type { JsonObject } from "../../kernel/json.ts"
 import type { Rejection } from "../../kernel/rejection.ts"
 import { type Opportunity, inActiveVersion, type DecisionState, withLine, withUnit } from "../aggregate.ts"
-import { type ChangeOf, partChanged } from "../part-events.ts"
+import { lineChanged } from "../lines/events.ts"
+import type { ItemRow } from "../lines/schema.ts"
+import { type UnitChange, unitChanged } from "./events.ts"
 import {
   allocated,
   type AssignmentRow,
@@ -15,15 +20,15 @@ import {
   finalised,
   on_hire,
   prepared
-} from "../child-tables.ts"
+} from "./schema.ts"
 import { unitName } from "../recalculate.ts"
 import { requireTransition, type Transition } from "../status/statuses.ts"
 import { dispatchGate, promoteStatus, type UnitDecided } from "../status/progress.ts"
 import { allocatedCountChanged, rejectField } from "./decide.ts"
 
-/** One step of the way: from which statuses, which columns it sets, what is told beside. */
+/** One step: the statuses it starts from, the columns it sets, and what the activity shows beside them. */
 interface Step {
-  readonly event: ChangeOf<"assignment">
+  readonly event: UnitChange
   readonly move: Transition
   readonly from: ReadonlyArray<number>
   readonly verb: string
@@ -77,7 +82,7 @@ export const returning = (at: string, about: Return): Step => ({
   set: { status: checked_in, returned_at: at },
   also: { ...about }
 })
-export interface CheckIn {
+interface CheckIn {
   readonly condition: number
   readonly checked_by: number | null
   readonly damage_notes: string | null
@@ -98,9 +103,14 @@ export const checking = (at: string, { condition, checked_by, damage_notes }: Ch
 
 export interface UnitMovement {
   readonly unit: AssignmentRow
-  /** The body field to blame. */ readonly field: string
+  /** The body field that a refusal names. */
+  readonly field: string
 }
-/** All units make all steps, or none does. One promotion of the order's status for the lot. */
+/**
+ * All units make all steps, or none does. The order's status follows once for all of them. 422 on a unit's `field`
+ * where its status does not allow a step, with the code `dispatch_block` where the store's policy does not
+ * (rules/opportunities 9.5).
+ */
 export const moveUnits = (
   state: DecisionState,
   moving: ReadonlyArray<UnitMovement>,
@@ -111,9 +121,10 @@ export const moveUnits = (
     const { header } = state.opportunity
     for (const step of steps) yield* requireTransition(header, step.move)
     const line_ids = [...new Set(moving.map(({ unit }) => unit.opportunity_item_id))]
-    // What is out on a version that was put aside since still comes back.
-    const leaving = steps.some((step) => step.move === "dispatch")
-    for (const line of state.opportunity.lines) if (leaving && line_ids.includes(line.id)) yield* inActiveVersion(line)
+    // Units dispatched for a version that is not active any more can still be returned.
+    const is_dispatch = steps.some((step) => step.move === "dispatch")
+    for (const line of state.opportunity.lines)
+      if (is_dispatch && line_ids.includes(line.id)) yield* inActiveVersion(line)
     const moved = new Map<number, AssignmentRow>()
     const events: Array<NewEvent> = []
     const counts = new Map<number, number>()
@@ -126,7 +137,7 @@ export const moveUnits = (
             `${unitName(state, unit.stock_level_id)} is ${statusText(unit.status)} and cannot be ${step.verb}.`
           )
         }
-        events.push(partChanged(header.id, "assignment", step.event, unit, step.set, step.also))
+        events.push(unitChanged(unit, step.event, step.set, step.also))
         if (step.set.status === checked_in) counts.set(unit.stock_level_id, (counts.get(unit.stock_level_id) ?? 0) - 1)
         unit = { ...unit, ...step.set }
       }
@@ -136,20 +147,19 @@ export const moveUnits = (
       ...state.opportunity,
       units: state.opportunity.units.map((unit) => moved.get(unit.id) ?? unit)
     }
-    const told = steps.some((step) => step.event === "asset_dispatched")
+    const held_back = steps.some((step) => step.event === "asset_dispatched")
       ? yield* dispatchGate(state, line_ids, context)
       : undefined
     const returned = returnedTo(opportunity, line_ids, steps)
-    for (const [line_id, return_store_id] of returned) {
-      const line = opportunity.lines.find(({ id }) => id === line_id)!
-      events.push(partChanged(header.id, "item", "item_store_set", line, { return_store_id }))
-      opportunity = withLine(opportunity, line_id, { return_store_id })
+    for (const [line, return_store_id] of returned) {
+      events.push(lineChanged(line, "item_store_set", { return_store_id }))
+      opportunity = withLine(opportunity, line.id, { return_store_id })
     }
     const follow = yield* promoteStatus(state, opportunity, line_ids, context)
-    if (leaving) for (const one of moving) yield* notOutElsewhere(state, one)
+    if (is_dispatch) for (const one of moving) yield* notOutElsewhere(state, one)
     return {
       events: [...events, ...follow, ...allocatedCountChanged(state.levels, counts)],
-      result: { id: header.id, assignment_id: moving[0]?.unit.id ?? null, _meta: told ?? null }
+      result: { id: header.id, assignment_id: moving[0]?.unit.id ?? null, _meta: held_back ?? null }
     }
   })
 /** 422 on the unit's field while another opportunity has it out: a unit is in one place. */
@@ -162,21 +172,23 @@ const notOutElsewhere = (state: DecisionState, { field, unit }: UnitMovement): R
 const statusText = (status: number): string =>
   (assignment_statuses[status as keyof typeof assignment_statuses] ?? "").toLowerCase()
 
-/** The store gear came back to is kept on its line, once. */
+/** Lines that learn which store their units came back to: the first return decides. */
 const returnedTo = (
   opportunity: Opportunity,
   line_ids: ReadonlyArray<number>,
   steps: ReadonlyArray<Step>
-): ReadonlyArray<readonly [line_id: number, store_id: number]> => {
+): ReadonlyArray<readonly [line: ItemRow, store_id: number]> => {
   const store_id = steps.map((step) => step.also?.["return_store_id"]).find((id) => typeof id === "number")
   return store_id === undefined
     ? []
-    : line_ids
-        .filter((id) => opportunity.lines.some((line) => line.id === id && line.return_store_id === null))
-        .map((id) => [id, store_id] as const)
+    : line_ids.flatMap((id) =>
+        opportunity.lines
+          .filter((line) => line.id === id && line.return_store_id === null)
+          .map((line) => [line, store_id] as const)
+      )
 }
 
-/** Back to an earlier status; times of what is undone are cleared, except when it was prepared. */
+/** Back to an earlier status. The times of what is undone are cleared, all but `prepared_at`. */
 export const revertUnit = (
   state: DecisionState,
   unit: AssignmentRow,
@@ -208,18 +220,18 @@ export const revertUnit = (
       context,
       true
     )
-    const outAgain = unit.status >= checked_in && status < checked_in
+    const is_out_again = unit.status >= checked_in && status < checked_in
     return {
       events: [
-        partChanged(header.id, "assignment", "asset_status_reverted", unit, set, { reason }),
+        unitChanged(unit, "asset_status_reverted", set, { reason }),
         ...follow,
-        ...(outAgain ? allocatedCountChanged(state.levels, new Map([[unit.stock_level_id, 1]])) : [])
+        ...(is_out_again ? allocatedCountChanged(state.levels, new Map([[unit.stock_level_id, 1]])) : [])
       ],
       result: { id: header.id, assignment_id: unit.id, _meta: null }
     }
   })
 
-/** In which case it travels: for the packers only, stock is not touched. Null clears. */
+/** The case a unit travels in, as packing information: stock does not change. Null: in none. */
 export const setContainer = (
   state: DecisionState,
   unit: AssignmentRow,
@@ -234,7 +246,7 @@ export const setContainer = (
       return yield* rejectField("container_stock_level_id", "The unit is in no container.")
     const name = container_stock_level_id === null ? "asset_container_cleared" : "asset_container_set"
     return {
-      events: [partChanged(header.id, "assignment", name, unit, { container_stock_level_id })],
+      events: [unitChanged(unit, name, { container_stock_level_id })],
       result: { id: header.id, assignment_id: unit.id, _meta: null }
     }
   })

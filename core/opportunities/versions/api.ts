@@ -18,7 +18,8 @@ import {
   sent
 } from "./decide.ts"
 import { loadDecisionState } from "../load.ts"
-import { opportunity_items, opportunity_versions, type VersionRow, version_types } from "../child-tables.ts"
+import { opportunity_items } from "../lines/schema.ts"
+import { opportunity_versions, type VersionRow, version_types } from "./schema.ts"
 import { edit, one, path, read, version } from "../paths.ts"
 import { itemResource, versionResource } from "../resources.ts"
 import { versionDiff } from "./diff.ts"

@@ -2,9 +2,10 @@
 import type { Json, JsonObject } from "../../kernel/json.ts"
 import { sameJson } from "../../kernel/json.ts"
 import { formatMoney } from "../../values/money.ts"
-import type { ItemRow, VersionRow } from "../child-tables.ts"
+import type { ItemRow } from "../lines/schema.ts"
+import type { VersionRow } from "./schema.ts"
 
-/** What is compared, as answers show it. */
+/** The fields of a line that are compared, as answers name them. */
 const compared = [
   "name",
   "description",
@@ -21,18 +22,26 @@ const compared = [
   "total"
 ] as const
 
-export interface VersionLines {
+interface VersionLines {
   readonly version: VersionRow
   readonly lines: ReadonlyArray<ItemRow>
   /** The same lines in the same order, as answers show them. */
   readonly shown: ReadonlyArray<JsonObject>
 }
-/** A line copied from version to version is one line, whatever became of it. */
+/** Copies of a line in later versions share the id of the line they go back to. */
 const originOf = (line: ItemRow): number => line.origin_item_id ?? line.id
 
-/** Lines only the target has, only the source has, and those both have that differ, each with what it was and is. */
+/**
+ * `added`: lines only the target has; `removed`: only the source; `changed`: lines of both that differ, field by field.
+ */
 export const versionDiff = (source: VersionLines, target: VersionLines) => {
-  const byOrigin = ({ lines, shown }: VersionLines) => new Map(lines.map((line, at) => [originOf(line), shown[at]!]))
+  const byOrigin = ({ lines, shown }: VersionLines) =>
+    new Map(
+      lines.flatMap((line, at) => {
+        const answer = shown[at]
+        return answer === undefined ? [] : [[originOf(line), answer] as const]
+      })
+    )
   const [before, after] = [byOrigin(source), byOrigin(target)]
   const { currency_code } = target.version
   return {
@@ -44,12 +53,13 @@ export const versionDiff = (source: VersionLines, target: VersionLines) => {
     removed: [...before].filter(([origin]) => !after.has(origin)).map(([, line]) => line),
     changed: [...after].flatMap(([origin, line]) => {
       const earlier = before.get(origin)
-      const changes = earlier === undefined ? {} : changesOf(earlier, line)
+      if (earlier === undefined) return []
+      const changes = changesOf(earlier, line)
       return Object.keys(changes).length === 0
         ? []
         : [
             {
-              source_item_id: earlier!["id"] as number,
+              source_item_id: earlier["id"] as number,
               target_item_id: line["id"] as number,
               name: line["name"] as string,
               changes

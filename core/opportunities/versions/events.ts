@@ -1,20 +1,27 @@
-/** What happens to the versions of a quotation (rules/opportunities 12): each has lines of its own; those of the active one count. */
+/**
+ * What happens to the versions of a quotation (rules/opportunities 13). Each has lines of its own; those of the active
+ * one count.
+ */
 import { Schema } from "effect"
 import { remove, removeWhere, type RowChange, updateWhere } from "../../kernel/row-change.ts"
 import type { NewEvent } from "../../kernel/event.ts"
-import { eventType } from "../../kernel/event-type.ts"
+import { type AnyEventType, eventType } from "../../kernel/event-type.ts"
 import type { JsonObject } from "../../kernel/json.ts"
 import { keyedColumns, newRow, type SomeColumns, someColumns, withoutStamps } from "../../kernel/stored-schema.ts"
-import { before, change, changedValues, pick, put, withReason } from "../header/events.ts"
-import { changedEvent } from "../part-events.ts"
-import { type ItemRow, opportunity_items, opportunity_versions, type VersionRow } from "../child-tables.ts"
+import { changedValues, childEvents, columnsBefore, insertRow, pick, updateRow, withReason } from "../event-families.ts"
+import { type ItemRow, opportunity_items } from "../lines/schema.ts"
+import { opportunity_versions, type VersionRow } from "./schema.ts"
 import { opportunities, type OpportunityRow } from "../schema.ts"
 
 type Header = SomeColumns<typeof opportunities>
-const header = () => ({ id: Schema.Int, set: someColumns(opportunities), was: someColumns(opportunities) })
-/** The version that was active shows and counts no more. */
-const passive = (id: number, version_id: number, at: string): ReadonlyArray<RowChange> => [
-  change(opportunity_versions, version_id, { is_active: false }, at),
+const headerColumns = () => ({ id: Schema.Int, set: someColumns(opportunities), was: someColumns(opportunities) })
+/** The version that was active until now is shown and counted no longer; 0: none was. */
+const deactivated = (
+  id: number,
+  { active_version_id: version_id = 0 }: Header,
+  at: string
+): ReadonlyArray<RowChange> => [
+  updateRow(opportunity_versions, version_id, { is_active: false }, at),
   updateWhere(opportunity_items, { opportunity_id: id, version_id }, { is_live: false })
 ]
 
@@ -22,7 +29,7 @@ const versionCreatedEvent = eventType("opportunity.version_created", {
   meaning: "A version was made: the first adopts the lines there are, later ones bring copies; it is the active one.",
   data: () =>
     Schema.Struct({
-      ...header(),
+      ...headerColumns(),
       version_id: Schema.Int,
       version: newRow(opportunity_versions),
       items: Schema.Array(newRow(opportunity_items)),
@@ -31,10 +38,10 @@ const versionCreatedEvent = eventType("opportunity.version_created", {
   project: ({ adopts, id, items, set, version, was }, { recorded_at }) => [
     ...(adopts
       ? [updateWhere(opportunity_items, { opportunity_id: id }, { version_id: version.id })]
-      : passive(id, was.active_version_id!, recorded_at)),
-    put(opportunity_versions, version, recorded_at),
-    ...items.map((row) => put(opportunity_items, row, recorded_at)),
-    change(opportunities, id, set, recorded_at)
+      : deactivated(id, was, recorded_at)),
+    insertRow(opportunity_versions, version, recorded_at),
+    ...items.map((row) => insertRow(opportunity_items, row, recorded_at)),
+    updateRow(opportunities, id, set, recorded_at)
   ],
   activity: ({ version }) => ({
     old_values: null,
@@ -44,62 +51,65 @@ const versionCreatedEvent = eventType("opportunity.version_created", {
     }
   })
 })
-/** `items`: the lines it has of its own; the first version adopts all lines there are. `set`: what becomes of the header. */
+/**
+ * `items`: its own lines; `adopts`: the first version takes over the lines there are instead. `set`: the columns of the
+ * header that change.
+ */
 export const versionCreated = (
-  before_it: OpportunityRow,
+  header: OpportunityRow,
   row: VersionRow,
   { adopts, items, set }: { readonly items: ReadonlyArray<ItemRow>; readonly adopts: boolean; readonly set: Header }
 ): NewEvent =>
   versionCreatedEvent.make({
-    id: before_it.id,
+    id: header.id,
     version_id: row.id,
     version: withoutStamps(row),
     items: items.map(withoutStamps),
     adopts,
     set,
-    was: before(before_it, set)
+    was: columnsBefore(header, set)
   })
 
 const versionActivatedEvent = eventType("opportunity.version_activated", {
   meaning: "Another version is the active one: its lines and totals count.",
-  data: () => Schema.Struct({ ...header(), version_id: Schema.Int, totals: someColumns(opportunity_versions) }),
+  data: () => Schema.Struct({ ...headerColumns(), version_id: Schema.Int, totals: someColumns(opportunity_versions) }),
   project: ({ id, set, totals, version_id, was }, { recorded_at }) => [
-    ...passive(id, was.active_version_id!, recorded_at),
-    change(opportunity_versions, version_id, { ...totals, is_active: true }, recorded_at),
+    ...deactivated(id, was, recorded_at),
+    updateRow(opportunity_versions, version_id, { ...totals, is_active: true }, recorded_at),
     updateWhere(opportunity_items, { opportunity_id: id, version_id }, { is_live: true }),
-    change(opportunities, id, set, recorded_at)
+    updateRow(opportunities, id, set, recorded_at)
   ],
   activity: ({ set, was }) => ({
     old_values: { active_version_id: was.active_version_id === 0 ? null : (was.active_version_id ?? null) },
     new_values: set as JsonObject
   })
 })
-/** `totals` are the version's own from now on. */
+/** `totals`: the totals of the version. */
 export const versionActivated = (
-  before_it: OpportunityRow,
+  header: OpportunityRow,
   version_id: number,
   totals: SomeColumns<typeof opportunity_versions>
 ): NewEvent => {
   const set = { active_version_id: version_id }
-  return versionActivatedEvent.make({ id: before_it.id, version_id, set, was: before(before_it, set), totals })
+  return versionActivatedEvent.make({ id: header.id, version_id, set, was: columnsBefore(header, set), totals })
 }
 
 const versionDeletedEvent = eventType("opportunity.version_deleted", {
   meaning: "A version was deleted, and its lines with it.",
   data: () =>
     Schema.Struct({
-      ...header(),
+      ...headerColumns(),
       version_id: Schema.Int,
       version_number: Schema.Int,
       reason: Schema.NullOr(Schema.String),
-      // Versions it had superseded, as they are again.
+      // Versions that it had superseded, with their status from before.
       restored: Schema.Array(keyedColumns(opportunity_versions))
     }),
   project: ({ id, restored, set, version_id }, { recorded_at }) => [
     removeWhere(opportunity_items, { opportunity_id: id, version_id }),
     remove(opportunity_versions, version_id),
-    ...restored.map(({ id: other, ...columns }) => change(opportunity_versions, other, columns, recorded_at)),
-    change(opportunities, id, set, recorded_at)
+    ...restored.map(({ id: other, ...columns }) => updateRow(opportunity_versions, other, columns, recorded_at)),
+    updateRow(opportunities, id, set, recorded_at)
   ],
   activity: ({ reason, version_id, version_number }) => ({
     old_values: { version_id, version_number },
@@ -107,7 +117,7 @@ const versionDeletedEvent = eventType("opportunity.version_deleted", {
   })
 })
 export const versionDeleted = (
-  before_it: OpportunityRow,
+  header: OpportunityRow,
   row: VersionRow,
   {
     reason,
@@ -120,35 +130,31 @@ export const versionDeleted = (
   }
 ): NewEvent =>
   versionDeletedEvent.make({
-    id: before_it.id,
+    id: header.id,
     version_id: row.id,
     version_number: row.version_number,
     reason,
     restored,
     set,
-    was: before(before_it, set)
+    was: columnsBefore(header, set)
   })
 
-const changes = {
-  version_sent: changedEvent("version", "version_sent", "A version was sent to the customer."),
-  version_accepted: changedEvent("version", "version_accepted", "The customer accepted a version."),
-  version_declined: changedEvent("version", "version_declined", "The customer declined a version.", (data) =>
-    withReason(changedValues(data, { version_id: data.version_id }), "decline_reason")
-  ),
-  version_superseded: changedEvent("version", "version_superseded", "A version was replaced by a later one."),
-  version_relabelled: changedEvent("version", "version_relabelled", "A version got another label.")
-} as const
-export type VersionChange = keyof typeof changes
-export const versionChanged = (
-  opportunity_id: number,
-  name: VersionChange,
-  row: VersionRow,
-  set: SomeColumns<typeof opportunity_versions>
-): NewEvent => changes[name].make({ id: opportunity_id, version_id: row.id, set, was: before(row, set), also: {} })
+const { changes } = childEvents("version", opportunity_versions)
+const version_changes = changes({
+  version_sent: "A version was sent to the customer.",
+  version_accepted: "The customer accepted a version.",
+  version_declined: {
+    meaning: "The customer declined a version.",
+    activity: (data) => withReason(changedValues(data, { version_id: data.version_id }), "decline_reason")
+  },
+  version_superseded: "A version was replaced by a later one.",
+  version_relabelled: "A version got another label."
+})
+export const versionChanged = version_changes.make
 
-export const versionEvents = [
+export const versionEvents: ReadonlyArray<AnyEventType> = [
   versionCreatedEvent,
   versionActivatedEvent,
   versionDeletedEvent,
-  ...Object.values(changes)
+  ...version_changes.types
 ]

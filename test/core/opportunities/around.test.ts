@@ -315,7 +315,7 @@ describe.each(engines)("around opportunities on %s", (engine) => {
     expect(activity[0]).toMatchObject({ old_values: {}, new_values: {}, user_id: 1, auditable_id: id })
     const { actions } = (await w.get(`/api/v1/actions?q[auditable_type_eq]=opportunity&q[auditable_id_eq]=${id}`)).body
     expect(actions[0]).toMatchObject({ action: "opportunity.updated", old_values: {}, new_values: {} })
-    // What is refused is not told.
+    // A refused request is no entry of the activity.
     await w.post(`${opportunity_path}/${id}/convert_to_quotation`)
     await w.post(`${opportunity_path}/${id}/change_status`, { status: 3 })
     expect((await w.put(`${opportunity_path}/${id}`, {})).body.errors).toHaveProperty("state")

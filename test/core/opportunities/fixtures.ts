@@ -1,4 +1,4 @@
-/** What scenarios of opportunities begin with. */
+/** Requests that scenarios of opportunities share. */
 import { expect } from "vitest"
 import type { Viewer } from "../../../core/kernel/viewer.ts"
 import type { App, Reply } from "../../app.ts"
@@ -16,7 +16,7 @@ export interface OpportunityFixture {
   readonly patch: (path: string, body?: unknown, viewer?: Viewer) => Promise<Reply>
   readonly remove: (path: string, viewer?: Viewer) => Promise<Reply>
   readonly get: (path: string, viewer?: Viewer) => Promise<Reply>
-  /** The thing a call that must succeed answers with, by its key. */
+  /** What the answer of a call that must succeed holds under `key`. */
   readonly made: (path: string, body: unknown, key: string) => Promise<any>
   readonly opportunity: (body?: object) => Promise<any>
   readonly withLine: (body?: object, line?: object) => Promise<any>

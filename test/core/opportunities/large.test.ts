@@ -1,13 +1,13 @@
-/** What large deals rest on: only lines that count are read, only what changed is written, and said once. */
+/** Large opportunities: only lines of the active version are read, only what changed is written, in one event. */
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { demands } from "../../../core/demands/schema.ts"
 import { journal } from "../../../core/kernel/journal.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { loadDecisionState } from "../../../core/opportunities/load.ts"
-import { opportunity_items } from "../../../core/opportunities/child-tables.ts"
+import { opportunity_items } from "../../../core/opportunities/lines/schema.ts"
 import { opportunities } from "../../../core/opportunities/schema.ts"
-import { opportunityStream } from "../../../core/opportunities/header/events.ts"
+import { opportunityStream } from "../../../core/opportunities/event-families.ts"
 import { type App, engines, openApp } from "../../app.ts"
 import { fourDays, lineL, opportunity_path, opportunityFixture, type OpportunityFixture } from "./fixtures.ts"
 

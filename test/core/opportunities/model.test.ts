@@ -1,6 +1,6 @@
 /**
- * The machine and the item tree against a small model, thousands of random steps: whatever is asked in whatever order,
- * the answer's status, the deal and the paths of its lines are what the model says (rules/opportunities 1.1, 6, 7).
+ * Status moves and the tree of lines against a small model, in thousands of random steps: the answer's HTTP status, the
+ * opportunity's status and the paths of its lines are always those of the model (rules/opportunities 1.1, 6, 7).
  */
 import * as fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
@@ -28,7 +28,7 @@ interface Real {
   steps: number
 }
 
-/** state.status → name, and what is closed; written down from the decisions' table, not from the code's. */
+/** state.status → name, and which are closed; from the table in docs/rules, not from the code. */
 const numbers: { readonly [name: string]: readonly [number, number] } = {
   open: [0, 0],
   provisional: [1, 0],
@@ -56,7 +56,7 @@ const fits = (kind: Kind, above: Node | undefined) =>
   kind === "accessory" ? above?.kind === "product" : above === undefined || above.kind === "group"
 const at = (parent: string, place: number) => parent + String(place).padStart(4, "0")
 
-/** One request: what the model makes of it is its status, and what it does to the model where that is good. */
+/** One request: the HTTP status the model expects, and what it does to the model where it succeeds. */
 class Step implements fc.AsyncCommand<Model, Real> {
   readonly text: string
   readonly ask: (m: Model) => readonly [method: string, path: string, body?: object]
@@ -311,7 +311,7 @@ describe("an opportunity and its model", () => {
         clearPrice,
         deleting,
         ...moves,
-        // What is deleted or closed answers everything alike, so the ways back are offered more often.
+        // Deleted and closed opportunities refuse almost everything, so moves that open them again are tried more often.
         ...Array.from({ length: 4 }, () => restore),
         ...Array.from({ length: 2 }, () => [reinstate, reopen]).flat()
       ],

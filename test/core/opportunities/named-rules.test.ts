@@ -53,7 +53,8 @@ describe.each(engines)("rules and surcharges named on an opportunity on %s", (en
     const { id } = await w.opportunity()
     expect(refused(await w.put(`${opportunity_path}/${id}`, { [field]: value }))).toEqual([422, [key]])
   })
-  // 2 × 50.00 × 4 days is 400.00; the lone rule that is best for the customer is taken, in its dates, store and currency only.
+  // 2 × 50.00 × 4 days is 400.00; the lone rule that is best for the customer is taken, in its dates, store and
+  // currency only.
   it("count in their dates, their store and their currency, the best of those that do not stack", async () => {
     const [ten, twenty] = [
       await rule(),

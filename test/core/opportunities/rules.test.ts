@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest"
 import { derivedStatus } from "../../../core/opportunities/status/progress.ts"
 import { clonedSubject } from "../../../core/opportunities/header/clone.ts"
 import type { Opportunity } from "../../../core/opportunities/aggregate.ts"
-import { type ItemRow, opportunity_items } from "../../../core/opportunities/child-tables.ts"
+import { type ItemRow, opportunity_items } from "../../../core/opportunities/lines/schema.ts"
 import {
   type Transition,
   transitions,

@@ -1,7 +1,8 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import type { JsonObject } from "../../../core/kernel/json.ts"
-import { calculateEndpoint, type PricedRate } from "../../../core/pricing/calculate.ts"
+import { calculateEndpoint } from "../../../core/pricing/calculate.ts"
+import type { PricedRate } from "../../../core/pricing/resolution.ts"
 import { noRateMethod } from "../../../core/pricing/engine.ts"
 import { resolveLineRate } from "../../../core/pricing/line-rate.ts"
 

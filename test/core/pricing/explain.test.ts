@@ -1,10 +1,11 @@
-/** What is said of a price leads to that price. */
+/** Explanations lead to the price they explain. */
 import fc from "fast-check"
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import type { PricedRate } from "../../../core/pricing/calculate.ts"
+import type { PricedRate } from "../../../core/pricing/resolution.ts"
 import { calculateRateMinor, noRateMethod, type RateRequest } from "../../../core/pricing/engine.ts"
-import { explainCalculation, explainChoice, type Step } from "../../../core/pricing/explain.ts"
+import { explainCalculation, explainChoice } from "../../../core/pricing/explain.ts"
+import type { Step } from "../../../core/pricing/explain-step.ts"
 import { explainLine, type LineFacts } from "../../../core/pricing/explain-line.ts"
 import { type LineRequest, priceLine } from "../../../core/pricing/line.ts"
 import { formatMoney } from "../../../core/values/money.ts"
@@ -65,7 +66,8 @@ const rules = (steps: ReadonlyArray<Step>): ReadonlyArray<string> =>
   steps.map(({ figure, rule, to }) => `${figure} ${rule} ${to}`)
 
 describe("a calculation, step by step", () => {
-  // 14:00 Monday to 08:30 Wednesday; the cut-offs make it 00:00 Monday to 00:00 Wednesday: 2880 minutes, less 15 of leeway.
+  // 14:00 Monday to 08:30 Wednesday; the cut-offs make it 00:00 Monday to 00:00 Wednesday: 2880 minutes, less 15 of
+  // leeway.
   it("tells cut-offs, leeway and rounding of units (rules/rates 4.1)", () => {
     const strategy_config = { first_day_cutoff: "12:00", last_day_cutoff: "09:00", leeway_minutes: 15 }
     expect(rules(explainCalculation({ ...request, strategy_config }))).toEqual([

@@ -15,9 +15,8 @@
  *  1. Their multiplier list holds the number of days charged once the hire reaches a day: "day 10: 6" is six times the
  *     price altogether. Ours holds what each day costs, and the days are added up (rules/rates 4.4). The same charge needs the
  *     list of differences: 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, … for their three day week. The vectors use it.
- * 2. Their factor goes by the length of the hire, ours by the quantity (rules/rates 4.5): the ten percent they take off
- * from
- *     two weeks on cannot be said with a factor here; it can with the multipliers of the later days, or by a rule.
+ *  2. Their factor goes by the length of the hire, ours by the quantity (rules/rates 4.5): the ten percent they take off
+ *     from two weeks on needs multipliers of the later days here, or a discount rule.
  *  3. Their subs days are a percentage of the fixed rate, ours a price: ten percent of 100 is entered as 10.00.
  *  4. Their "calendar day" type has no equal here: a day is 24 hours elapsed (rules/rates 4.1), their "24 hour clock". The two
  *     calendar days their example charges come out here when the first day's cut-off is before 11:00.

@@ -1,11 +1,14 @@
-/** Every golden case of the rate engine, from the file itself. Times, prices and texts are the file's, none are ours. */
+/**
+ * Every golden case of the rate engine, from the file itself. Times, prices and texts are the file's, none are ours.
+ */
 import { Result } from "effect"
 import { existsSync, readFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"
 import type { JsonObject } from "../../../core/kernel/json.ts"
 import type { FieldErrors } from "../../../core/kernel/rejection.ts"
 import type { RateBreakdown } from "../../../core/pricing/breakdown.ts"
-import { calculateEndpoint, type PricedRate } from "../../../core/pricing/calculate.ts"
+import { calculateEndpoint } from "../../../core/pricing/calculate.ts"
+import type { PricedRate } from "../../../core/pricing/resolution.ts"
 import { schemaSections } from "../../../core/pricing/config-schema.ts"
 import {
   composeMethod,

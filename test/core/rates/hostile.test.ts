@@ -1,4 +1,4 @@
-/** Absurd questions get a clear refusal or the right answer, for work that does not grow with what they claim. */
+/** Extreme input gets a clear refusal or the right answer, in time that does not grow with the figures sent. */
 import { Result } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { calculateRateMinor, type RateRequest } from "../../../core/pricing/engine.ts"
@@ -48,7 +48,8 @@ describe.each(engines)("hostile prices on %s", (engine) => {
     expect(refused(await ask(daily, { start: "0001-01-01", end: "9999-12-31" }))).toEqual([422, "end"])
   })
   it("a price beyond all money is exact to the penny", async () => {
-    // 21,474,836.47 × 802,803 days × 2,147,483,647 pieces. Years 1 to 2198 have 549 - 21 + 5 leap days; later than 2199 no time goes.
+    // 21,474,836.47 × 802,803 days × 2,147,483,647 pieces. Years 1 to 2198 have 549 - 21 + 5 leap days; later than 2199
+    // no time goes.
     const reply = await ask(daily, {
       start: "0001-01-01T00:00:00Z",
       end: "2199-01-01T00:00:00Z",
@@ -205,7 +206,7 @@ describe.each(engines)("hostile prices on %s", (engine) => {
   })
 })
 
-/** Counts how often anything of a list is looked at by its place. */
+/** Counts how often elements of a list are read by index. */
 const watched = <A>(list: ReadonlyArray<A>): { readonly list: ReadonlyArray<A>; readonly looks: () => number } => {
   let looks = 0
   const proxy = new Proxy(list, {

@@ -72,7 +72,8 @@ describe.each(engines)("golden rates on %s", (engine) => {
       readonly request: JsonObject
     }
     it.each(golden<Input, Expected>("calculate_endpoint"))("%s", async (_, { expected, input }) => {
-      // The cases at hand that are answered have no rates; one with rates would need its ids turned into those made here.
+      // The cases at hand that are answered have no rates; one with rates would need its ids turned into those made
+      // here.
       expect(input.product_rates ?? []).toEqual([])
       const { body } = await app.call("POST", "/api/v1/products", { name: "Unpriced" })
       const reply = await app.call("POST", `/api/v1/products/${body.product.id}/calculate_rate`, input.request)

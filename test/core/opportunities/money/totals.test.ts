@@ -1,4 +1,6 @@
-/** An opportunity's sums are at all times the fold of its lines, costs and rules, whatever was done to it and in what order. */
+/**
+ * The totals of an opportunity always follow from its lines, costs and rules, whatever was done to it in whatever order.
+ */
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { journal } from "../../../../core/kernel/journal.ts"
@@ -149,7 +151,8 @@ describe("the sums of an opportunity", () => {
         return { id, tax, price: inCurrency }
       })
     )
-    // 10 percent off every line by rate, by itself; 7.00 % off all lines together, 2.00 GBP at most, where it is named. They stack in this order.
+    // 10 percent off every line by rate, by itself; 7.00 % off all lines together, 2.00 GBP at most, where it is named.
+    // They stack in this order.
     await w.made(
       "/api/v1/discount_rules",
       {
@@ -266,7 +269,7 @@ describe("the sums of an opportunity", () => {
     }
   }
 
-  /** Lines, rules, surcharges, costs and tax, worked out anew from what was put in, in whole numbers. */
+  /** Computes lines, rules, surcharges, costs and tax again from the input, in whole numbers. */
   const expected = (opportunity: any, code: Code, include_tax: boolean) => {
     const [scale, worth] = scales[code]
     const inCurrency = (pence: bigint): bigint =>
@@ -421,7 +424,8 @@ describe("the sums of an opportunity", () => {
                 ? sum(shown) + sum(surcharged) + costs
                 : minorOf(opportunity.deal_total, scale)
             )
-            // From the first lock on rules, surcharges and tax are kept, and the release leaves them until the next change.
+            // From the first lock on rules, surcharges and tax are kept, and the release leaves them until the next
+            // change.
             if (!locked) {
               expect(opportunity.items.map((line: any) => minorOf(line.total, scale))).toEqual(lines)
               expect(surcharged).toEqual(surcharges)

@@ -1,0 +1,80 @@
+/** Endpoints that move an opportunity from status to status, and lock it (rules/opportunities 1, 6). */
+import { command, type DecideContext, type Decided, type Endpoint } from "../../kernel/endpoint.ts"
+import { integer, longText, text } from "../../kernel/field.ts"
+import type { DecisionState } from "../aggregate.ts"
+import { loadDecisionState } from "../load.ts"
+import { edit, one, path, write } from "../paths.ts"
+import { opportunityAnswer, opportunityShown } from "../responses.ts"
+import {
+  changeStatus,
+  convertToOrder,
+  convertToQuotation,
+  lockRates,
+  reinstate,
+  reopen,
+  revertToDraft,
+  revertToQuotation,
+  unlockRates
+} from "./decide.ts"
+
+const reasonField = { reason: text({ nullable: true, max: 1000 }) }
+/** An endpoint whose body holds no more than a reason. */
+const move = (
+  name: string,
+  summary: string,
+  decide: (state: DecisionState, reason: string | null, context: DecideContext) => Decided,
+  options: { readonly permission?: string; readonly stock?: boolean } = {}
+) =>
+  command("POST", `${path}/{id}/${name}`, {
+    answer: opportunityShown,
+    name: `opportunities.${name}`,
+    summary,
+    ability: write,
+    permission: options.permission ?? edit.permission,
+    params: one,
+    fields: reasonField,
+    facts: (input) => loadDecisionState(input.rows.id, input, { stock: options.stock ?? false, lock: true }),
+    decide: (state, input, context) => decide(state, input.values.reason ?? null, context),
+    respond: (_result, input) => opportunityAnswer(input.rows.id.id, input)
+  })
+
+const moves = [
+  move("convert_to_quotation", "Make a draft a quotation", convertToQuotation),
+  move("reinstate", "Reinstate a lost, dead or postponed quotation or a cancelled order", reinstate, { stock: true }),
+  move("reopen", "Reopen a complete order", reopen, { stock: true }),
+  move("revert_to_quotation", "Make an order a quotation again", revertToQuotation, { stock: true }),
+  move("revert_to_draft", "Make a provisional quotation a draft again", revertToDraft, { stock: true }),
+  move("lock_locks", "Lock exchange rate and tax", (state, reason) => lockRates(state.opportunity.header, reason), {
+    permission: "opportunities.unlock_rates"
+  }),
+  move(
+    "unlock_locks",
+    "Release the locks on exchange rate and tax",
+    (state, reason) => unlockRates(state.opportunity.header, reason),
+    { permission: "opportunities.unlock_rates" }
+  )
+]
+const toOrder = command("POST", `${path}/{id}/convert_to_order`, {
+  answer: opportunityShown,
+  name: "opportunities.convert_to_order",
+  summary: "Make a quotation an order",
+  ...edit,
+  params: one,
+  fields: { shortage_notes: longText({ nullable: true, max: 2000 }) },
+  facts: (input) => loadDecisionState(input.rows.id, input, { stock: true }),
+  decide: (state, input, context) => convertToOrder(state, input.values.shortage_notes ?? null, context),
+  respond: (_result, input) => opportunityAnswer(input.rows.id.id, input)
+})
+const status = command("POST", `${path}/{id}/change_status`, {
+  answer: opportunityShown,
+  name: "opportunities.change_status",
+  summary: "Move to another status of the same state",
+  ...edit,
+  params: one,
+  fields: { status: integer({ required: true }) },
+  facts: (input) => loadDecisionState(input.rows.id, input, { stock: true }),
+  decide: (state, input, context) => changeStatus(state, input.values.status!, context),
+  respond: (_result, input) => opportunityAnswer(input.rows.id.id, input)
+})
+
+export const statusEndpoints: ReadonlyArray<Endpoint> = [...moves, toOrder, status]
