@@ -5,7 +5,8 @@
 import { Effect, Result } from "effect"
 import { isPackedUnitHeld } from "../availability/line-demands.ts"
 import type { DecideContext, Failure } from "../kernel/endpoint.ts"
-import type { NewEvent } from "../kernel/event.ts"
+import { lockStreams } from "../kernel/engine.ts"
+import { type NewEvent, streamOf } from "../kernel/event.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { reaction } from "../kernel/react.ts"
 import { bindings } from "../kernel/store/statement.ts"
@@ -14,16 +15,21 @@ import { cameBack, containerDispatched, containerDissolved } from "./events.ts"
 import { asset_assignments } from "../opportunities/child-tables.ts"
 import { loadTargets, loadUnits, type ContainerFacts, type Unit } from "./facts.ts"
 import { leaving } from "./pack.ts"
-import { type ContainerRow, containers } from "../packing/schema.ts"
+import { type ContainerRow, containers, live_statuses } from "../packing/schema.ts"
 
-/** Containers that some of the units are packed in or are the case of, with everything inside. */
+/** The containers in use that hold some of the units or have one of them as their case. */
 interface AffectedContainers {
+  /** By container id. */
   readonly targets: ReadonlyArray<ContainerFacts>
+  /** Everything packed in them, by stock level id. */
   readonly units: ReadonlyMap<number, Unit>
 }
 const nothing: AffectedContainers = { targets: [], units: new Map() }
 
-/** One query where no container is concerned. */
+/**
+ * One query where no container is affected. On Postgres the containers are locked before they are read: somebody may be
+ * packing or dissolving them, and those commands lock the container, not every unit in it.
+ */
 const affectedContainers = Effect.fnUntraced(function* (
   level_ids: ReadonlyArray<number>,
   now: string
@@ -31,24 +37,18 @@ const affectedContainers = Effect.fnUntraced(function* (
   if (level_ids.length === 0) return nothing
   const store = yield* Store
   const bound = bindings(store.dialect)
-  const named = (): string => level_ids.map(bound.bind).join(", ")
-  // Those the units are packed in first, then those they are the case of.
+  const listed = (): string => level_ids.map(bound.bind).join(", ")
   const found = yield* store.run<{ id: number }>(
-    `select container_id as id, 0 as by_case, id as place from container_items where unpacked_at is null and serialised_item_id in (${named()}) ` +
-      `union all select id, 1, id from containers where status <> 'dissolved' and serialised_item_id in (${named()}) order by by_case, place`,
+    `select container_id as id from container_items where unpacked_at is null and serialised_item_id in (${listed()}) ` +
+      `union select id from containers where status <> 'dissolved' and serialised_item_id in (${listed()})`,
     bound.values
   )
-  const ids = [...new Set(found.map(({ id }) => Number(id)))]
-  if (ids.length === 0) return nothing
-  const rows = new Map((yield* store.getMany(containers, ids)).map((row) => [row.id, row]))
-  const targets = yield* loadTargets(ids.flatMap((id) => rows.get(id) ?? []))
-  return {
-    targets,
-    units: yield* loadUnits(
-      targets.flatMap(({ items }) => items.map((item) => item.serialised_item_id)),
-      now
-    )
-  }
+  if (found.length === 0) return nothing
+  const ids = found.map(({ id }) => Number(id))
+  yield* lockStreams(ids.map((id) => streamOf("container", id)))
+  const targets = yield* loadTargets(yield* store.find(containers, { id: ids, status: live_statuses }))
+  const packed_ids = targets.flatMap(({ items }) => items.map((item) => item.serialised_item_id))
+  return { targets, units: yield* loadUnits(packed_ids, now) }
 })
 
 interface Booking {

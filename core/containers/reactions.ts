@@ -100,7 +100,7 @@ const fieldOf = (events: ReadonlyArray<NewEvent>): string =>
  * Another mode or other parts of a case: what is packed in its containers is taken out of general stock or given back. 422 on
  * `binding`, `component` or `availability_mode` when a unit to be held is claimed by somebody else. A merge sees to it itself.
  */
-const casesChanged = reaction({
+export const casesChanged = reaction({
   on: [part_made, part_changed, part_deleted, product_changed],
   facts: ({ all, events }: Happened, { now }) =>
     Effect.gen(function* (): Effect.fn.Return<CaseFacts, Failure, Store> {
@@ -130,7 +130,7 @@ const casesChanged = reaction({
 })
 
 /** A unit that is packed, or the case of a container in use, stays at the store of its container: 422 `store_id`. */
-const unitsStay = reaction({
+export const unitsStay = reaction({
   on: ["stock_level.updated"],
   facts: ({ events }) =>
     Effect.gen(function* () {
