@@ -23,7 +23,7 @@ export const availableAssets = (
   window: Period
 ): ReadonlyArray<AvailableAsset> => {
   const asked = widened(window, snapshot.products.get(product_id) ?? noBuffers)
-  const held = new Set(holdersIn(snapshot.claimsOf(product_id), asked).map(({ demand }) => demand.asset_id))
+  const held = new Set(holdersIn(snapshot.demandsOf(product_id), asked).map(({ demand }) => demand.asset_id))
   return snapshot
     .stockOf(product_id)
     .filter((row) => row.is_unit && row.from <= window.from && row.to >= window.to && !held.has(row.level.id))
@@ -46,7 +46,7 @@ export const holdersOfAsset = (
   window: Period,
   buffers: Buffers = noBuffers
 ): ReadonlyArray<ActiveDemand> =>
-  holdersIn(snapshot.claimsOf(product_id), widened(window, buffers))
+  holdersIn(snapshot.demandsOf(product_id), widened(window, buffers))
     .filter(({ demand }) => demand.asset_id === asset_id)
     .sort((one, other) => one.from - other.from || one.demand.id - other.demand.id)
 

@@ -55,7 +55,7 @@ export const availabilityGantt = (
   asset_ids?: ReadonlyArray<number>
 ): AvailabilityGantt => {
   const window: Period = { from: from.at, to: endOfMoment(to, snapshot.zone) }
-  const active = snapshot.claimsOf(product_id).filter((demand) => demand.demand.is_active && meets(demand, window))
+  const active = snapshot.demandsOf(product_id).filter((demand) => demand.demand.is_active && meets(demand, window))
   const wanted = asset_ids === undefined ? undefined : new Set<number | null>(asset_ids)
   const levels = new Map(snapshot.stockOf(product_id).map(({ level }) => [level.id, level]))
   return {

@@ -100,8 +100,8 @@ const freeHousings = (
   const fixed = product.parts.filter((part) => part.binding === "fixed" && part.quantity > 0)
   if (fixed.length === 0) return own
   const stock = snapshot.stockOf(product.id)
-  const demandsOnCases = demandsByAsset(snapshot.claimsOf(product.id))
-  const demandsOnContents = demandsByAsset(fixed.flatMap((part) => snapshot.claimsOf(part.component_product_id)))
+  const demandsOnCases = demandsByAsset(snapshot.demandsOf(product.id))
+  const demandsOnContents = demandsByAsset(fixed.flatMap((part) => snapshot.demandsOf(part.component_product_id)))
   const containerIn = new Map(snapshot.containersOf(product.id).map((container) => [container.housing_id, container]))
   // Cases counted in bulk cannot be told apart, so none of them can have contents.
   const unfit = stockTotals(
@@ -175,8 +175,8 @@ export const casesAt = (
   const product = snapshot.products.get(product_id)
   if (product === undefined || !["kit", "hybrid"].includes(compositionOf(product))) return []
   const fixed = product.parts.filter((part) => part.binding === "fixed" && part.quantity > 0)
-  const demandsOnCases = demandsByAsset(snapshot.claimsOf(product_id))
-  const demandsOnContents = demandsByAsset(fixed.flatMap((part) => snapshot.claimsOf(part.component_product_id)))
+  const demandsOnCases = demandsByAsset(snapshot.demandsOf(product_id))
+  const demandsOnContents = demandsByAsset(fixed.flatMap((part) => snapshot.demandsOf(part.component_product_id)))
   const containerIn = new Map(snapshot.containersOf(product_id).map((container) => [container.housing_id, container]))
   const touches = ({ from, to }: { readonly from: number; readonly to: number }): boolean =>
     slotsTouched([bounds[0]!, bounds[1]!], from, to).last === 0

@@ -216,7 +216,7 @@ export const opportunityNames = Effect.fnUntraced(function* (
   const ids = [
     ...new Set(
       product_ids
-        .flatMap(snapshot.claimsOf)
+        .flatMap(snapshot.demandsOf)
         .map(({ demand }) => demand.opportunity_id)
         .filter((one) => one !== null)
     )

@@ -65,7 +65,7 @@ export const availabilityReasons = (
       .map(({ level }) => level.id)
       .sort((a, b) => a - b),
     claims: snapshot
-      .claimsOf(product_id)
+      .demandsOf(product_id)
       .filter((demand) => demand.demand.is_active && touches(demand))
       .sort((one, other) => one.from - other.from || one.demand.id - other.demand.id)
       .map((demand) => demandBehind(demand, opportunities)),

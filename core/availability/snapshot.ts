@@ -52,7 +52,7 @@ export interface AvailabilitySnapshot {
   readonly horizon: Period
   readonly kit_depth: number
   readonly products: ReadonlyMap<number, StockedProduct>
-  readonly claimsOf: (product_id: number) => ReadonlyArray<ActiveDemand>
+  readonly demandsOf: (product_id: number) => ReadonlyArray<ActiveDemand>
   readonly stockOf: (product_id: number) => ReadonlyArray<StockPeriod>
   readonly containersOf: (product_id: number) => ReadonlyArray<PackedContainer>
   /** Products that have or had any stock level or claim here, by id. */
@@ -98,7 +98,7 @@ export const snapshotOf = (entries: SnapshotEntries): AvailabilitySnapshot => {
     horizon: horizonAt(now, entries.horizon ?? defaultHorizon),
     kit_depth: Math.max(1, entries.kit_nesting_max_depth ?? defaultKitDepth),
     products: new Map((entries.products ?? []).map((product) => [product.id, product])),
-    claimsOf: (product_id) => demands.get(product_id) ?? [],
+    demandsOf: (product_id) => demands.get(product_id) ?? [],
     stockOf: (product_id) => stock.get(product_id) ?? [],
     containersOf: (product_id) => containers.get(product_id) ?? [],
     known: [...known].sort((left, right) => left - right)
@@ -118,9 +118,9 @@ export const withoutSource = (
   source_id: number
 ): AvailabilitySnapshot => ({
   ...snapshot,
-  claimsOf: (product_id) =>
+  demandsOf: (product_id) =>
     snapshot
-      .claimsOf(product_id)
+      .demandsOf(product_id)
       .filter(({ demand }) => demand.source_type !== source_type || demand.source_id !== source_id)
 })
 
@@ -132,7 +132,7 @@ export const withDemands = (snapshot: AvailabilitySnapshot, demands: ReadonlyArr
     (demand) => activeDemand(demand, snapshot.now)
   )
   return withProducts(
-    { ...snapshot, claimsOf: (product_id) => [...snapshot.claimsOf(product_id), ...(more.get(product_id) ?? [])] },
+    { ...snapshot, demandsOf: (product_id) => [...snapshot.demandsOf(product_id), ...(more.get(product_id) ?? [])] },
     more.keys()
   )
 }

@@ -54,7 +54,7 @@ export const timelineOf = (
   snapshot: AvailabilitySnapshot,
   product_id: number,
   bounds: ReadonlyArray<number>
-): Timeline => timeline(bounds, snapshot.claimsOf(product_id), snapshot.stockOf(product_id))
+): Timeline => timeline(bounds, snapshot.demandsOf(product_id), snapshot.stockOf(product_id))
 
 /** Claims and stock of ONE product at ONE store. A stock row counts in every slot its window touches, like a demand. */
 export const timeline = (

@@ -58,7 +58,7 @@ const dispatching = command("POST", `${one}/dispatch`, {
           container.serialised_item_id === null
             ? undefined
             : yield* store.get(stock_levels, container.serialised_item_id),
-        housing_claims: yield* assetConflicts(
+        housing_demands: yield* assetConflicts(
           ids,
           { from, to: header.ends_at === null || header.ends_at < from ? openEnd : header.ends_at },
           now

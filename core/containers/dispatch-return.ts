@@ -48,7 +48,7 @@ export interface DispatchFacts {
   readonly known: DecisionState
   readonly housing: StockLevelRow | undefined
   /** Active demands on the case from its departure to the end of the order. */
-  readonly housing_claims: ReadonlyArray<DemandRow>
+  readonly housing_demands: ReadonlyArray<DemandRow>
 }
 
 /**
@@ -94,7 +94,7 @@ export const dispatchContainer = (
     if (container.store_id !== null && !stores.some((store) => store === null || store === container.store_id)) {
       return yield* refuse("opportunity_id", "The opportunity takes its gear from another store.")
     }
-    const holder = facts.housing_claims.find(
+    const holder = facts.housing_demands.find(
       (demand) => demand.opportunity_id !== null && demand.opportunity_id !== header.id
     )
     if (holder !== undefined)

@@ -145,11 +145,11 @@ const withOpportunity = (
   const known = new Map<number, ReadonlyArray<ActiveDemand>>()
   return {
     ...snapshot,
-    claimsOf: (product_id) => {
+    demandsOf: (product_id) => {
       const found = known.get(product_id)
       if (found !== undefined) return found
       const demands = [
-        ...snapshot.claimsOf(product_id).filter(({ demand }) => stays(demand)),
+        ...snapshot.demandsOf(product_id).filter(({ demand }) => stays(demand)),
         ...(ownOf.get(product_id) ?? []).map((demand) => activeDemand(demand, snapshot.now))
       ]
       known.set(product_id, demands)
@@ -228,7 +228,7 @@ const suffices = (snapshot: AvailabilitySnapshot, lines: ReadonlyArray<LineAtSto
   const from = windows.reduce((first, window) => Math.min(first, window.from), Number.POSITIVE_INFINITY)
   const to = windows.reduce((last, window) => Math.max(last, window.to), Number.NEGATIVE_INFINITY)
   const own = snapshot
-    .claimsOf(product_id)
+    .demandsOf(product_id)
     .filter(({ demand }) => demand.is_active && demand.source_type === "opportunity_item")
   // Only where each line's claim stands for all the line asks for is enough for everybody enough for each.
   const claimed = Map.groupBy(own, ({ demand }) => demand.source_id)
