@@ -45,7 +45,7 @@ export interface AvailabilityGantt {
   readonly shortages: ReadonlyArray<GanttShortage>
 }
 
-/** Active demands that meet the window, and the days short inside it. A `to` written as a plain date counts whole. */
+/** Active demands that meet the window, and its days with a shortage. A `to` given as a plain date includes that day. */
 export const availabilityGantt = (
   snapshot: AvailabilitySnapshot,
   product_id: number,
@@ -79,13 +79,13 @@ export interface GanttPart extends Omit<AvailabilityGantt, "store_id" | "from" |
   readonly binding: "pool" | "fixed"
 }
 export interface KitGantt {
-  /** What the parts allow, day by day; empty when nothing can be said. */
+  /** What the parts allow, day by day; empty where that cannot be computed. */
   readonly days: ReadonlyArray<{ readonly date: string; readonly available: number }>
   /** A chart for every part, nested kits taken apart. */
   readonly parts: ReadonlyArray<GanttPart>
 }
 
-/** Of a composed product: what its parts allow each day, and who claims them. Of a plain one: no parts. */
+/** Of a composed product: what its parts allow each day, and the demands on them. Of a plain one: no parts. */
 export const kitGantt = (
   snapshot: AvailabilitySnapshot,
   product_id: number,
@@ -120,7 +120,7 @@ interface Leaf {
   readonly quantity: number
   readonly binding: "pool" | "fixed"
 }
-/** The parts of a composed product down to what is stock itself, no deeper than kits may be nested. */
+/** The parts of a composed product that are stock themselves, no deeper than kits may be nested. */
 export const leavesOf = (
   snapshot: AvailabilitySnapshot,
   product_id: number,

@@ -28,8 +28,8 @@ export interface RangeAvailability {
 }
 
 /**
- * Slots of [from, to), the one in progress at `from` included, inside the horizon. No slots for a product that is not
- * tracked, that this store has never had or promised, or for a kit without pool parts.
+ * Slots of [from, to) inside the horizon, the one in progress at `from` included. No slots for a product that is not
+ * tracked or that the store never had stock of or demands on, nor for a kit without pool parts.
  */
 export const rangeAvailability = (
   snapshot: AvailabilitySnapshot,
@@ -70,7 +70,7 @@ const ownSlots = (
     total_stock: line.total_stock[slot]!,
     total_demanded: line.total_demanded[slot]!,
     available,
-    // Units back and not yet checked take nothing from what is free; ranges tell them beside what does (rules/availability 2.8).
+    // Units back but not checked take nothing from what is free; they are listed all the same (rules/availability 2.8).
     demand_breakdown: {
       ...breakdownAt(line, slot),
       ...(line.pending_checkin[slot] === 0 ? {} : { returned_not_checked: line.pending_checkin[slot]! })
@@ -95,7 +95,7 @@ const composedSlots = (
   }))
 }
 
-/** The least of many figures, null of none; a loop, because a long range overflows an argument list. */
+/** The lowest figure, null of none. `Math.min(...)` would fail for the number of arguments of a long range. */
 export const lowest = (figures: ReadonlyArray<number>): number | null =>
   figures.reduce<number | null>((least, figure) => (least === null || figure < least ? figure : least), null)
 

@@ -38,11 +38,11 @@ export interface AvailabilityReasons extends PointAvailability {
   readonly stock_level_ids: ReadonlyArray<number>
   readonly claims: ReadonlyArray<DemandReason>
   readonly parts: ReadonlyArray<PartReason>
-  /** Of a container product, each case: claimed, filled, or what it lacks. */
+  /** Of a container product, each case: whether it has a demand, whether it is filled, what it lacks. */
   readonly cases: ReadonlyArray<CaseState>
 }
 
-/** The point answer at `at` and all it rests on; demands in order of their start. */
+/** The availability at `at` (ms) and everything it is computed from; demands by start. */
 export const availabilityReasons = (
   snapshot: AvailabilitySnapshot,
   product_id: number,
@@ -68,7 +68,7 @@ export const availabilityReasons = (
       .demandsOf(product_id)
       .filter((demand) => demand.demand.is_active && touches(demand))
       .sort((one, other) => one.from - other.from || one.demand.id - other.demand.id)
-      .map((demand) => demandBehind(demand, opportunities)),
+      .map((demand) => demandReason(demand, opportunities)),
     parts:
       product === undefined || compositionOf(product) === "plain" || compositionOf(product) === "kit"
         ? []
@@ -86,7 +86,7 @@ export const availabilityReasons = (
   }
 }
 
-const demandBehind = (
+const demandReason = (
   { demand, from, is_overdue, to }: ActiveDemand,
   opportunities: ReadonlyMap<number, OpportunityName>
 ): DemandReason => ({

@@ -1,6 +1,6 @@
 /**
- * The one count behind every answer: stock and claims of a product over slots. Claims and stock rows mark the slots
- * they touch at both ends only, and one pass adds up: (demands + stock) × log slots + slots, never demands × slots.
+ * Stock and demands of a product over slots: the count behind every answer. Each demand and stock row marks only the first
+ * and the last slot it touches, and one pass adds up: cost (demands + stock) × log slots + slots.
  */
 import type { AvailabilitySnapshot } from "./snapshot.ts"
 import type { ActiveDemand } from "./demand.ts"
@@ -17,7 +17,7 @@ export interface Timeline {
   readonly demanded_by_source: ReadonlyMap<string, ReadonlyArray<number>>
 }
 
-/** How many of each slot something covers, marked by its ends. */
+/** Sums per slot of amounts that cover ranges of slots: a difference array. */
 export class SlotTally {
   private readonly steps: Float64Array
   private readonly bounds: ReadonlyArray<number>
@@ -56,7 +56,7 @@ export const timelineOf = (
   bounds: ReadonlyArray<number>
 ): Timeline => timeline(bounds, snapshot.demandsOf(product_id), snapshot.stockOf(product_id))
 
-/** Claims and stock of ONE product at ONE store. A stock row counts in every slot its window touches, like a demand. */
+/** Demands and stock of one product at one store. A stock row counts in every slot its window touches, like a demand. */
 export const timeline = (
   bounds: ReadonlyArray<number>,
   demands: ReadonlyArray<ActiveDemand>,
@@ -82,7 +82,7 @@ export const timeline = (
   }
 }
 
-/** Source → quantity at one slot; sources that claim nothing there are absent (rules/availability 6.1). */
+/** Quantity by source at one slot; sources without a demand there are absent (rules/availability 6.1). */
 export const breakdownAt = (line: Timeline, slot: number): { readonly [source_type: string]: number } => {
   const breakdown: Record<string, number> = {}
   for (const [source, sums] of line.demanded_by_source) if (sums[slot] !== 0) breakdown[source] = sums[slot]!

@@ -1,4 +1,7 @@
-/** How containers are asked for (rules/availability 8): what they are and what goes in and out. Their states are in `api-states.ts`. */
+/**
+ * Endpoints of containers (rules/availability 8): making, listing, packing. Those that change the state are in
+ * `api-states.ts`, dispatch and return in `api-dispatch-return.ts`.
+ */
 import { Effect } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { command, get, type Id, type Input } from "../kernel/endpoint.ts"
@@ -7,7 +10,7 @@ import { created, listOf, ok, type Status, viewContext } from "../kernel/resourc
 import { Store } from "../kernel/store/store.ts"
 import { products } from "../products/schema.ts"
 import { stock_levels } from "../stock/schema.ts"
-import { outingEndpoints } from "./api-dispatch-return.ts"
+import { dispatchReturnEndpoints } from "./api-dispatch-return.ts"
 import { stateEndpoints } from "./api-states.ts"
 import { containerEvents } from "./events.ts"
 import { loadTarget, loadUnits } from "./facts.ts"
@@ -225,5 +228,5 @@ export const containersSlice: Slice = {
   resources: [containerResource, containerItemResource],
   events: containerEvents,
   react: containerReactions,
-  endpoints: [...reads, ...creates, update, ...moves, ...stateEndpoints, ...outingEndpoints]
+  endpoints: [...reads, ...creates, update, ...moves, ...stateEndpoints, ...dispatchReturnEndpoints]
 }

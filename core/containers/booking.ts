@@ -1,6 +1,7 @@
 /**
- * What booking units out and in on orders means for containers (rules/availability 8.3, 8.6): contents of boxes become units of
- * their line, a box whose case goes out or that is left empty ends, a case kit goes out and comes back with its case.
+ * What booking units out and in on orders means for containers (rules/availability 8.3, 8.6). A unit booked out leaves the
+ * box it is packed in. A box whose case goes out, or that is empty then, is dissolved. A kit goes out and comes back with
+ * its case.
  */
 import { Effect, Result } from "effect"
 import { isPackedUnitHeld } from "../availability/line-demands.ts"
@@ -63,7 +64,7 @@ interface Bookings {
 
 const went_out = "opportunity.asset_dispatched",
   came_back = "opportunity.asset_returned"
-/** What a command books out and in, read from its events. */
+/** What a command books out and in, read from its events. `unitOf`: the stock level of each assignment. */
 const bookingsOfEvents = (events: ReadonlyArray<NewEvent>, unitOf: ReadonlyMap<number, number>): Bookings => {
   const of = (type: string, column: string): ReadonlyArray<Booking> =>
     events
@@ -76,15 +77,16 @@ const bookingsOfEvents = (events: ReadonlyArray<NewEvent>, unitOf: ReadonlyMap<n
       })
   return { out: of(went_out, "dispatched_at"), back: of(came_back, "returned_at") }
 }
-/** A container that is sent out or taken back as one books its case itself, and says what becomes of it. */
-const isOuting = ({ type }: NewEvent): boolean => type === "container.dispatched" || type === "container.returned"
+/** The command dispatches or returns a container as a whole: it books the case and records the container's state itself. */
+const isContainerMovement = ({ type }: NewEvent): boolean =>
+  type === "container.dispatched" || type === "container.returned"
 
-/** Units booked out leave their boxes; a case kit goes where its case does. */
+/** Units booked out leave their boxes; a kit is dispatched and returned with its case. */
 export const unitsBooked = reaction({
   on: [went_out, came_back],
   facts: ({ all, events }, { now }) =>
     Effect.gen(function* () {
-      if (all.some(isOuting)) return { around: nothing, unitOf: new Map<number, number>() }
+      if (all.some(isContainerMovement)) return { around: nothing, unitOf: new Map<number, number>() }
       const units = yield* (yield* Store).getMany(
         asset_assignments,
         events.map(({ data }) => Number(data["assignment_id"]))
@@ -96,11 +98,12 @@ export const unitsBooked = reaction({
     }),
   decide: ({ events }, { around, unitOf }, context) => {
     const bookings = bookingsOfEvents(events, unitOf)
-    return Result.succeed(around.targets.flatMap((target) => followed(target, around, bookings, context)))
+    return Result.succeed(around.targets.flatMap((target) => containerEvents(target, around, bookings, context)))
   }
 })
 
-const followed = (
+/** The events of one container: contents that leave it, and its own change of state. */
+const containerEvents = (
   target: ContainerFacts,
   { units }: AffectedContainers,
   { back, out }: Bookings,
@@ -108,27 +111,27 @@ const followed = (
 ): ReadonlyArray<NewEvent> => {
   const { as_case, container, items } = target
   const isUnit = as_case.container_mode === "kit" || as_case.container_mode === "hybrid"
-  const gone = out.find((one) => one.stock_level_id === container.serialised_item_id)
+  const dispatched = out.find((one) => one.stock_level_id === container.serialised_item_id)
   const returned = back.find((one) => one.stock_level_id === container.serialised_item_id)
-  const left = items.filter(
+  const leaving_items = items.filter(
     (item) =>
-      (gone !== undefined && !isUnit) ||
+      (dispatched !== undefined && !isUnit) ||
       (!isPackedUnitHeld(as_case, item.product_id) && out.some((one) => one.stock_level_id === item.serialised_item_id))
   )
-  const events = left.flatMap((item) => {
+  const events = leaving_items.flatMap((item) => {
     const unit = units.get(item.serialised_item_id)
     return unit === undefined ? [] : leaving(unit, item, "dispatch", null, context)
   })
   if (isUnit) {
-    if (gone !== undefined && container.status === "sealed")
-      events.push(wentOut(container, gone.opportunity_id, gone.at))
+    if (dispatched !== undefined && container.status === "sealed")
+      events.push(wentOut(container, dispatched.opportunity_id, dispatched.at))
     if (
       returned !== undefined &&
       container.status === "dispatched" &&
       container.opportunity_id === returned.opportunity_id
     )
       events.push(cameBack(container, returned.at))
-  } else if (gone !== undefined || (left.length > 0 && left.length === items.length)) {
+  } else if (dispatched !== undefined || (leaving_items.length > 0 && leaving_items.length === items.length)) {
     events.push(
       containerDissolved.make({
         id: container.id,

@@ -1,4 +1,4 @@
-/** What the rules of containers must know, read for many units at once. */
+/** Queries for what the rules of containers must know, for many units at once. */
 import { Effect } from "effect"
 import { assetConflicts } from "../availability/assets-query.ts"
 import type { DemandRow } from "../demands/schema.ts"
@@ -18,7 +18,7 @@ import {
   live_statuses
 } from "../packing/schema.ts"
 
-/** A container as one that things go into or come out of. */
+/** A container with what the rules must know to move units into it or out of it. */
 export interface ContainerFacts {
   readonly container: ContainerRow
   readonly product: ProductRow | undefined
@@ -26,18 +26,18 @@ export interface ContainerFacts {
   readonly as_case: CaseProduct
   /** Itself first, then the container it is packed in, and so on. */
   readonly chain: ReadonlyArray<ContainerRow>
-  /** How many levels the outermost of the chain may have. */
+  /** How many levels deep containers may be nested in the outermost of the chain. */
   readonly nesting_max: number
   /** What is in it now. */
   readonly items: ReadonlyArray<ContainerItemRow>
 }
-/** A unit that is to be moved. */
+/** A unit to be packed, unpacked or transferred. */
 export interface Unit {
   readonly level: StockLevelRow
   readonly product: ProductRow | undefined
   /** Where it is packed now. */
   readonly membership: ContainerItemRow | undefined
-  /** Demands on it from now on, the one of its own membership aside. */
+  /** Demands on it from now on, except the one its present packing made. */
   readonly conflicts: ReadonlyArray<DemandRow>
   /** The container it is the case of, and every container nested in that one, level by level. */
   readonly child: ContainerRow | undefined
@@ -45,7 +45,7 @@ export interface Unit {
 }
 
 const default_nesting_depth = 2
-/** More levels than any setting allows; a stop for walks over data gone wrong. */
+/** More levels than any setting allows: ends a walk over containers that contain each other. */
 const levels_max = 25
 
 /** Each container with what it is packed in, up to the outermost: one query per level, however many containers. */
@@ -70,7 +70,7 @@ const chainsOf = Effect.fnUntraced(function* (
   return chains
 })
 
-/** Containers as ones that things go into or come out of: three queries for all, and one per level they are nested. */
+/** Facts of these containers, in their order: three queries for all of them, and one for each level of nesting. */
 export const loadTargets = Effect.fnUntraced(function* (
   of: ReadonlyArray<ContainerRow>
 ): Effect.fn.Return<ReadonlyArray<ContainerFacts>, Failure, Store> {
@@ -109,7 +109,7 @@ export const loadTargets = Effect.fnUntraced(function* (
 export const loadTarget = (container: ContainerRow): Effect.Effect<ContainerFacts, Failure, Store> =>
   Effect.map(loadTargets([container]), ([target]) => target!)
 
-/** The units named that exist, by id. Queries: five, and one per level of containers nested in them. */
+/** Those of the units that exist, by id: six queries. */
 export const loadUnits = Effect.fnUntraced(function* (
   ids: ReadonlyArray<number>,
   now: string
@@ -162,7 +162,7 @@ export const loadUnits = Effect.fnUntraced(function* (
   )
 })
 
-/** Every container packed, at any depth, in those given. */
+/** These containers and all packed in them at any depth. */
 const nestedIn = Effect.fnUntraced(function* (
   roots: ReadonlyArray<ContainerRow>
 ): Effect.fn.Return<ReadonlyArray<ContainerRow>, Failure, Store> {
@@ -170,8 +170,9 @@ const nestedIn = Effect.fnUntraced(function* (
   const store = yield* Store
   const bound = bindings(store.dialect)
   const rows = yield* store.run(
-    `with recursive nested(id) as (select id from containers where id in (${roots.map((one) => bound.bind(one.id)).join(", ")}) ` +
-      `union select c.id from containers c join nested on c.parent_container_id = nested.id where c.status <> 'dissolved') ` +
+    "with recursive nested(id) as (" +
+      `select id from containers where id in (${roots.map((one) => bound.bind(one.id)).join(", ")}) union ` +
+      "select c.id from containers c join nested on c.parent_container_id = nested.id where c.status <> 'dissolved') " +
       `select ${columnList(containers)} from containers where id in (select id from nested)`,
     bound.values
   )
