@@ -103,10 +103,12 @@ const productStream =
   ({ id, product_id }: ReturnType<typeof ofProduct>["Type"]) =>
     product_id === undefined || product_id === null ? [] : [rememberStream(product_id, streamOf(entity, id))]
 
+export const demandsEvents = [demandsReplacedEvent, demandsPhaseChangedEvent]
+
 export const demandsSlice: Slice = {
   name: "demands",
   tables: [demands, product_streams, stock_places],
-  events: [demandsReplacedEvent, demandsPhaseChangedEvent],
+  events: demandsEvents,
   follows: [
     follow("stock_level.created", level, (made) => [
       ...productStream("stock_level")(made),
