@@ -24,7 +24,7 @@ export interface PartsPlan {
 }
 export interface PartFacts {
   readonly bySku: ReadonlyMap<string, ReadonlyArray<ProductRow>>
-  /** Skus that a dry run may take for granted: earlier requests of the same file would have made them. */
+  /** Skus that a dry run may assume: earlier requests of the same file would have made them. */
   readonly promised: ReadonlySet<string>
   /** The product's components as they are. */
   readonly present: ReadonlyArray<ComponentRow>
@@ -34,7 +34,7 @@ export interface PartFacts {
   readonly has_containers: boolean
 }
 
-/** A list of `{sku, quantity, binding}`, or text: `PAR-64 x 4; CLAMP x 4`. Components the row does not name stay. */
+/** Reads a list of `{sku, quantity, binding}`, or text: `PAR-64 x 4; CLAMP x 4`. Components not named stay as they are. */
 export const planParts = (
   cell: Json,
   sku: string | undefined,
@@ -91,7 +91,7 @@ export const planParts = (
   return { errors, parts }
 }
 
-/** The parts a cell names; what is no object is an empty one. */
+/** The parts of a cell; an entry that is no object counts as an empty one. */
 export const partsIn = (cell: Json): ReadonlyArray<JsonObject> =>
   typeof cell === "string"
     ? fromText(cell)
@@ -110,7 +110,7 @@ const fromText = (text: string): ReadonlyArray<JsonObject> =>
 const written = (one: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(one).filter(([, value]) => value !== null && value !== ""))
 
-/** What the rules of kits say against a new part: the same ones a single request meets. */
+/** Why the rules of kits refuse a new part, as they would in a single request; undefined when they do not. */
 const refusal = (part: Part, product: ProductRow | undefined, around: PartFacts): ReadonlyArray<string> | undefined => {
   const parent = product ?? ({ ...initialRow(products, productFields), id: 0 } as ProductRow)
   const { present: _present, ...values } = part
@@ -121,11 +121,11 @@ const refusal = (part: Part, product: ProductRow | undefined, around: PartFacts)
     product_id: parent.id
   } as ComponentRow
   const facts = { product: parent, siblings: around.present, edges: around.edges, depth_max: around.depth_max }
-  const judged = saveComponent(row, undefined, facts)
-  return Result.isFailure(judged) ? Object.values(judged.failure.errors ?? {}).flat() : undefined
+  const saved = saveComponent(row, undefined, facts)
+  return Result.isFailure(saved) ? Object.values(saved.failure.errors ?? {}).flat() : undefined
 }
 
-/** The product becomes a kit with its first component. */
+/** Adds and changes components; the product becomes a kit with its first one. */
 export const partEvents = (
   product: ProductRow,
   { parts }: PartsPlan,
