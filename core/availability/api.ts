@@ -33,8 +33,8 @@ const whenFields = {
   as_of: timestamp({
     nullable: true,
     describe:
-      "What was believed at this earlier time: the histories of the product, its parts, its stock and whatever claimed " +
-      "it are read again up to then, so it costs more the longer these are"
+      "What was believed at this earlier time: the histories of the product, its parts, its stock and whatever " +
+      "claimed it are read again up to then, so it costs more the longer these are"
   })
 }
 

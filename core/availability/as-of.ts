@@ -1,8 +1,8 @@
 /**
- * Availability as it was known at an earlier time: events up to then are projected again, in memory. Only the streams of the
- * products asked about are read (the product, its parts, its stock levels, the cases of its kind, every opportunity and
- * container that ever demanded it): the cost grows with their history. Buffers, kits and stock are those of that time;
- * the store's time zone and the settings are today's.
+ * Availability as it was known at an earlier time: events up to then are projected again, in memory. Only the streams
+ * of the products asked about are read (the product, its parts, its stock levels, the cases of its kind, every
+ * opportunity and container that ever demanded it): the cost grows with their history. Buffers, kits and stock are
+ * those of that time; the store's time zone and the settings are today's.
  */
 import { Effect } from "effect"
 import { demandsEvents } from "../demands/events.ts"
@@ -225,7 +225,8 @@ const eventsOf = Effect.fnUntraced(function* (
     const bound = bindings(store.dialect)
     const rows = yield* store.run(
       `select * from journal where stream in (${some.map(bound.bind).join(", ")}) ` +
-        `and position <= ${bound.bind(position)} and type in (${[...types, redacted_event].map(bound.bind).join(", ")})`,
+        `and position <= ${bound.bind(position)} ` +
+        `and type in (${[...types, redacted_event].map(bound.bind).join(", ")})`,
       bound.values
     )
     for (const row of rows) found.push(store.decode(journal, row) as StoredEvent)

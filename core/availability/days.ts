@@ -44,8 +44,8 @@ export const dayCells = (snapshot: AvailabilitySnapshot, product_id: number, gri
 }
 
 /**
- * One cell per day of a composed product: the lowest and highest number its parts allow in the day's slots. Undefined where
- * that cannot be computed: a catalogue kit without pool parts, or one nested too deeply.
+ * One cell per day of a composed product: the lowest and highest number its parts allow in the day's slots. Undefined
+ * where that cannot be computed: a catalogue kit without pool parts, or one nested too deeply.
  */
 export const kitCells = (
   snapshot: AvailabilitySnapshot,

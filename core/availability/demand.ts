@@ -1,4 +1,6 @@
-/** Reading stored demands: windows with buffers, overdue returns, units waiting for their check (rules/availability 2). */
+/**
+ * Reading stored demands: windows with buffers, overdue returns, units waiting for their check (rules/availability 2).
+ */
 import { millisOf, openEnd, plusMinutes } from "../values/time.ts"
 import { type Period, openEndMillis } from "../values/period.ts"
 import type { Demand } from "../demands/demand.ts"
@@ -40,7 +42,8 @@ export interface ActiveDemand extends Period {
 
 /**
  * Reads a demand at `now` (ms). Whether it is overdue is decided here, when it is read: an active demand whose end has
- * passed while a unit is out has no known end (rules/availability 2.7). Waiting runs from the return to the check (2.8).
+ * passed while a unit is out has no known end (rules/availability 2.7). Waiting runs from the return to the check
+ * (2.8).
  */
 export const activeDemand = (demand: Demand, now: number): ActiveDemand => {
   const starts = millisOf(demand.starts_at),

@@ -1,7 +1,7 @@
 /**
- * The first window in which a whole list of products is free. Every product is counted once, slot by slot; runs of slots in
- * which it is short are blocked stretches, and the search moves on from the end of one stretch to the next. Cost:
- * demands + slots + stretches.
+ * The first window in which a whole list of products is free. Every product is counted once, slot by slot; runs of
+ * slots in which it is short are blocked stretches, and the search moves on from the end of one stretch to the next.
+ * Cost: demands + slots + stretches.
  */
 import { instantOf } from "../values/time.ts"
 import { dateAfter } from "../values/period.ts"
@@ -27,8 +27,8 @@ export interface FitRequest {
 
 /**
  * Why there is no window. `not_enough`: never that many free at once; `booked`: free at times, never long enough;
- * `no_common_window`: each product fits by itself, never all together; `window_too_short`: no permitted start leaves room
- * for the hire.
+ * `no_common_window`: each product fits by itself, never all together; `window_too_short`: no permitted start leaves
+ * room for the hire.
  */
 export type FitFailure = "not_enough" | "booked" | "no_common_window" | "window_too_short"
 
@@ -59,8 +59,8 @@ interface Need extends Bottleneck {
 }
 
 /**
- * The earliest window of the length asked for in which nothing on the list is short, each product with its own buffers, kits
- * by their parts; without one, the reason. Throws KitNestedTooDeep and TooManySlots.
+ * The earliest window of the length asked for in which nothing on the list is short, each product with its own buffers,
+ * kits by their parts; without one, the reason. Throws KitNestedTooDeep and TooManySlots.
  */
 export const earliestFit = (snapshot: AvailabilitySnapshot, request: FitRequest): Fit => {
   const reach = widest(snapshot)
@@ -202,7 +202,10 @@ const blockedStretches = (
   return stretches
 }
 
-/** The product that prevents a window: the one with the most missing; else, of those that never fit, the longest blocked. */
+/**
+ * The product that prevents a window: the one with the most missing; else, of those that never fit, the longest
+ * blocked.
+ */
 const bottleneckOf = (needs: ReadonlyArray<Need>, clock: Clock): Pick<Fit, "reason" | "bottleneck"> => {
   const lacking = needs.filter((need) => need.most_available < need.needed_quantity)
   if (lacking.length > 0)

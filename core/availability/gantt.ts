@@ -45,7 +45,9 @@ export interface AvailabilityGantt {
   readonly shortages: ReadonlyArray<GanttShortage>
 }
 
-/** Active demands that meet the window, and its days with a shortage. A `to` given as a plain date includes that day. */
+/**
+ * Active demands that meet the window, and its days with a shortage. A `to` given as a plain date includes that day.
+ */
 export const availabilityGantt = (
   snapshot: AvailabilitySnapshot,
   product_id: number,

@@ -24,8 +24,8 @@ export class KitNestedTooDeep extends Error {
 }
 
 /**
- * Free units of any product per slot: stock minus demands for a plain one, as many as the parts allow for a composed one.
- * Undefined for a catalogue kit without pool parts, which cannot be counted. Throws KitNestedTooDeep.
+ * Free units of any product per slot: stock minus demands for a plain one, as many as the parts allow for a composed
+ * one. Undefined for a catalogue kit without pool parts, which cannot be counted. Throws KitNestedTooDeep.
  */
 export const freeUnits = (
   snapshot: AvailabilitySnapshot,
@@ -88,8 +88,8 @@ const lowest = (one: ReadonlyArray<number>, other: ReadonlyArray<number> | undef
   other === undefined ? one : one.map((units, slot) => Math.min(units, other[slot]!))
 
 /**
- * Free cases of a container product per slot: its free stock minus the free cases whose fixed parts are not complete. Each
- * case is judged by its own contents: demands on other units of a fixed part do not matter.
+ * Free cases of a container product per slot: its free stock minus the free cases whose fixed parts are not complete.
+ * Each case is judged by its own contents: demands on other units of a fixed part do not matter.
  */
 const freeHousings = (
   snapshot: AvailabilitySnapshot,

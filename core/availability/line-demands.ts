@@ -1,4 +1,6 @@
-/** The demands of opportunity lines and of packed units (rules/availability 2.4 to 2.6, 8.5, rules/opportunities 10). */
+/**
+ * The demands of opportunity lines and of packed units (rules/availability 2.4 to 2.6, 8.5, rules/opportunities 10).
+ */
 import { openEnd } from "../values/time.ts"
 import { type StockedProduct, compositionOf } from "./snapshot.ts"
 import type { NewDemand } from "../demands/demand.ts"
@@ -21,7 +23,9 @@ export interface OpportunityFacts {
   readonly charge_ends_at: string | null
 }
 
-/** One unit allocated to a line. Status: 0 allocated, 1 prepared, 2 dispatched, 3 on hire, 4 checked in, 5 finalised. */
+/**
+ * One unit allocated to a line. Status: 0 allocated, 1 prepared, 2 dispatched, 3 on hire, 4 checked in, 5 finalised.
+ */
 export interface AllocatedUnit {
   readonly stock_level_id: number
   readonly product_id: number
@@ -140,8 +144,9 @@ interface Exploded {
 }
 
 /**
- * What one unit of a product takes from stock, kits resolved into their parts: each product once, also where several nested
- * kits contain it. Each kit is resolved once, so the cost grows with the number of parts. Unknown products are skipped.
+ * What one unit of a product takes from stock, kits resolved into their parts: each product once, also where several
+ * nested kits contain it. Each kit is resolved once, so the cost grows with the number of parts. Unknown products are
+ * skipped.
  */
 const needsOf = (
   product: StockedProduct,
@@ -264,8 +269,8 @@ const demandOn = (
 })
 
 /**
- * Whether packing takes a unit out of general stock: in a kit always, in a hybrid where its product is a fixed part of the
- * case's product, in a transport box or a temporary container never.
+ * Whether packing takes a unit out of general stock: in a kit always, in a hybrid where its product is a fixed part of
+ * the case's product, in a transport box or a temporary container never.
  */
 export const isPackedUnitHeld = (
   container_product: Pick<StockedProduct, "container_mode" | "parts"> | undefined,

@@ -74,7 +74,10 @@ export interface LineShortage {
   readonly is_critical: boolean
 }
 
-/** The shortage of a line; undefined without one. Where units are allocated, their number is asked for (rules/availability 9). */
+/**
+ * The shortage of a line; undefined without one. Where units are allocated, their number is asked for
+ * (rules/availability 9).
+ */
 export const lineShortage = (
   snapshot: AvailabilitySnapshot,
   line: LineRequest,

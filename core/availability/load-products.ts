@@ -117,7 +117,8 @@ export const composedProducts = Effect.fnUntraced(function* (): Effect.fn.Return
   const store = yield* Store
   const rows = yield* store.run<{ id: number }>(
     "select id from products where deleted_at is null " +
-      "and ((is_kit = true and container_availability_mode is null) or container_availability_mode in ('kit', 'hybrid'))"
+      "and ((is_kit = true and container_availability_mode is null) " +
+      "or container_availability_mode in ('kit', 'hybrid'))"
   )
   return yield* loadStockedProducts(rows.map((row) => row.id))
 })
@@ -126,7 +127,9 @@ export interface StoredContainer extends PackedContainer {
   readonly store_id: number | null
 }
 
-/** Containers in use of the case kits among the products, with what is or was in them since `from` (ms). Two queries. */
+/**
+ * Containers in use of the case kits among the products, with what is or was in them since `from` (ms). Two queries.
+ */
 export const packedContainers = Effect.fnUntraced(function* (
   store_ids: ReadonlyArray<number>,
   products: ReadonlyArray<StockedProduct>,

@@ -1,6 +1,6 @@
 /**
- * Loads snapshots: stock, demands and parts of many products at many stores in a fixed number of queries. Only demands that
- * meet the window are read, through an index over `reaches_to`: the cost grows with the window, not with history.
+ * Loads snapshots: stock, demands and parts of many products at many stores in a fixed number of queries. Only demands
+ * that meet the window are read, through an index over `reaches_to`: the cost grows with the window, not with history.
  */
 import { Effect } from "effect"
 import type { Failure } from "../kernel/endpoint.ts"
@@ -28,7 +28,10 @@ import type { StockLevel } from "./stock.ts"
 
 export interface SnapshotRequest {
   readonly store_ids: ReadonlyArray<number>
-  /** Products to count, their parts included. Undefined: every product with stock or demands there, composed ones excepted. */
+  /**
+   * Products to count, their parts included. Undefined: every product with stock or demands there, composed ones
+   * excepted.
+   */
   readonly product_ids?: ReadonlyArray<number>
   /** Without `product_ids`: every composed product of the catalogue too, with its parts. */
   readonly with_kits?: boolean
@@ -145,7 +148,8 @@ const loadStock = Effect.fnUntraced(function* (
   const bound = bindings(store.dialect)
   const rows = yield* store.run<StockRow>(
     "select id, product_id, store_id, stock_category, quantity_held, is_gone, starts_at, ends_at, item_name, " +
-      `asset_number, serial_number, barcode, location from stock_levels where ${whereSql(bound, store_ids, product_ids)}`,
+      "asset_number, serial_number, barcode, location from stock_levels " +
+      `where ${whereSql(bound, store_ids, product_ids)}`,
     bound.values
   )
   return rows.map((row) =>
@@ -158,10 +162,12 @@ const loadStock = Effect.fnUntraced(function* (
 
 /** The columns of a demand: both databases give instants and booleans in their final form, so nothing is decoded. */
 const demandColumns =
-  "id, product_id, store_id, asset_id, quantity, starts_at, ends_at, buffered_starts_at, buffered_ends_at, source_type, " +
-  'source_id, phase, is_active, "out", pending_checkin, returned_at, checked_at, opportunity_id, container_id'
+  "id, product_id, store_id, asset_id, quantity, starts_at, ends_at, buffered_starts_at, buffered_ends_at, " +
+  'source_type, source_id, phase, is_active, "out", pending_checkin, returned_at, checked_at, opportunity_id, container_id'
 
-/** Active demands that meet the window; units that are out; units that wait for their check, or did within the window. */
+/**
+ * Active demands that meet the window; units that are out; units that wait for their check, or did within the window.
+ */
 const loadDemands = (
   store: StoreShape,
   store_ids: ReadonlyArray<number>,

@@ -1,4 +1,7 @@
-/** Endpoints for many products or days at once: calendar, chart, shortages; and the reasons (rules/availability 6.5 to 6.7). */
+/**
+ * Endpoints for many products or days at once: calendar, chart, shortages; and the reasons (rules/availability 6.5 to
+ * 6.7).
+ */
 import { Effect } from "effect"
 import { type Failure, get } from "../kernel/endpoint.ts"
 import { boolean, integer, list, ref, timestamp } from "../kernel/field.ts"

@@ -1,4 +1,7 @@
-/** Endpoints for lists not booked yet: what a list would do to stock, and when it could first go out. Nothing is written. */
+/**
+ * Endpoints for lists not booked yet: what a list would do to stock, and when it could first go out. Nothing is
+ * written.
+ */
 import { Effect } from "effect"
 import { postQuery, type Failure, type Input } from "../kernel/endpoint.ts"
 import { choice, integer, list, object, ref, timestamp } from "../kernel/field.ts"
@@ -31,8 +34,8 @@ const whatIf = postQuery("/api/v1/availability/what_if", {
   ...access,
   metering_weight: weight,
   summary:
-    "What a list of lines nobody has ordered would do: free units per product, slot by slot, and what each line lacks. " +
-    "Nothing is written",
+    "What a list of lines nobody has ordered would do: free units per product, slot by slot, and what each line " +
+    "lacks. Nothing is written",
   fields: {
     store_id: ref("stores", { nullable: true, describe: "The store of lines that name none" }),
     lines: list(

@@ -138,8 +138,8 @@ export const withDemands = (snapshot: AvailabilitySnapshot, demands: ReadonlyArr
 }
 
 /**
- * `kit` and `hybrid` are cases with contents; a `catalogue` kit is a product with parts and no container mode; the rest,
- * transport boxes included, is `plain` (rules/availability 2.4, 7.3).
+ * `kit` and `hybrid` are cases with contents; a `catalogue` kit is a product with parts and no container mode; the
+ * rest, transport boxes included, is `plain` (rules/availability 2.4, 7.3).
  */
 export type Composition = "plain" | "catalogue" | "kit" | "hybrid"
 

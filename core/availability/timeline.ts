@@ -1,6 +1,6 @@
 /**
- * Stock and demands of a product over slots: the count behind every answer. Each demand and stock row marks only the first
- * and the last slot it touches, and one pass adds up: cost (demands + stock) × log slots + slots.
+ * Stock and demands of a product over slots: the count behind every answer. Each demand and stock row marks only the
+ * first and the last slot it touches, and one pass adds up: cost (demands + stock) × log slots + slots.
  */
 import type { AvailabilitySnapshot } from "./snapshot.ts"
 import type { ActiveDemand } from "./demand.ts"
@@ -56,7 +56,9 @@ export const timelineOf = (
   bounds: ReadonlyArray<number>
 ): Timeline => timeline(bounds, snapshot.demandsOf(product_id), snapshot.stockOf(product_id))
 
-/** Demands and stock of one product at one store. A stock row counts in every slot its window touches, like a demand. */
+/**
+ * Demands and stock of one product at one store. A stock row counts in every slot its window touches, like a demand.
+ */
 export const timeline = (
   bounds: ReadonlyArray<number>,
   demands: ReadonlyArray<ActiveDemand>,

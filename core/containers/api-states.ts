@@ -1,4 +1,7 @@
-/** Endpoints that seal, unseal, dissolve and repack containers, and the manifest of a closed one (rules/availability 8.6). */
+/**
+ * Endpoints that seal, unseal, dissolve and repack containers, and the manifest of a closed one (rules/availability
+ * 8.6).
+ */
 import { Effect } from "effect"
 import { assetConflicts } from "../availability/assets-query.ts"
 import { command, get } from "../kernel/endpoint.ts"

@@ -1,7 +1,7 @@
 /**
- * What booking units out and in on orders means for containers (rules/availability 8.3, 8.6). A unit booked out leaves the
- * box it is packed in. A box whose case goes out, or that is empty then, is dissolved. A kit goes out and comes back with
- * its case.
+ * What booking units out and in on orders means for containers (rules/availability 8.3, 8.6). A unit booked out leaves
+ * the box it is packed in. A box whose case goes out, or that is empty then, is dissolved. A kit goes out and comes
+ * back with its case.
  */
 import { Effect, Result } from "effect"
 import { isPackedUnitHeld } from "../availability/line-demands.ts"
@@ -40,7 +40,8 @@ const affectedContainers = Effect.fnUntraced(function* (
   const bound = bindings(store.dialect)
   const listed = (): string => level_ids.map(bound.bind).join(", ")
   const found = yield* store.run<{ id: number }>(
-    `select container_id as id from container_items where unpacked_at is null and serialised_item_id in (${listed()}) ` +
+    "select container_id as id from container_items " +
+      `where unpacked_at is null and serialised_item_id in (${listed()}) ` +
       `union select id from containers where status <> 'dissolved' and serialised_item_id in (${listed()})`,
     bound.values
   )
@@ -77,7 +78,9 @@ const bookingsOfEvents = (events: ReadonlyArray<NewEvent>, unitOf: ReadonlyMap<n
       })
   return { out: of(went_out, "dispatched_at"), back: of(came_back, "returned_at") }
 }
-/** The command dispatches or returns a container as a whole: it books the case and records the container's state itself. */
+/**
+ * The command dispatches or returns a container as a whole: it books the case and records the container's state itself.
+ */
 const isContainerMovement = ({ type }: NewEvent): boolean =>
   type === "container.dispatched" || type === "container.returned"
 

@@ -16,8 +16,8 @@ export const write_access = (
 ) => ({ ability: "containers:write", permission: `containers.${permission}` }) as const
 
 /**
- * Streams locked by commands that move units: the containers and units they name, and `compositions`, because what may be
- * nested and what is held depends on other containers and on the parts of products.
+ * Streams locked by commands that move units: the containers and units they name, and `compositions`, because what may
+ * be nested and what is held depends on other containers and on the parts of products.
  */
 export const streamsOfMovement =
   (units_field?: string, container_field?: string): Streams =>

@@ -60,7 +60,9 @@ const newContainer = (
   }
 }
 
-/** 422 `product_id`: not containerable; `serialised_item_id`: no unit of that product, in use, at another store or gone. */
+/**
+ * 422 `product_id`: not containerable; `serialised_item_id`: no unit of that product, in use, at another store or gone.
+ */
 export const createContainer = (input: CreateInput, facts: CreateFacts, context: DecideContext): Decided => {
   const { housed, housing, housing_product, packed } = facts
   const product = facts.product ?? housing_product
@@ -111,7 +113,10 @@ export const createTemporaryContainer = (
 const barcodeTaken = (duplicate: ContainerRow): string =>
   `The barcode is that of temporary container ${duplicate.id}, which is in use.`
 
-/** Changes name, barcode and notes while it is in use, the scan mode only while it is open. 422 on the field, or `container`. */
+/**
+ * Changes name, barcode and notes while it is in use, the scan mode only while it is open. 422 on the field, or
+ * `container`.
+ */
 export const changeContainer = (
   row: ContainerRow,
   set: Partial<Pick<ContainerRow, "name" | "barcode" | "notes" | "scan_mode">>,
@@ -131,7 +136,10 @@ export const changeContainer = (
   return Result.succeed({ events: updated === undefined ? [] : [updated], result: { id: row.id } })
 }
 
-/** Closes a container. 422 `container`: not open, empty, a nested one still open, or a strict template not exactly filled. */
+/**
+ * Closes a container. 422 `container`: not open, empty, a nested one still open, or a strict template not exactly
+ * filled.
+ */
 export const sealContainer = (
   target: ContainerFacts,
   nested: ReadonlyArray<ContainerRow>,
@@ -209,8 +217,8 @@ export const unsealContainer = (
 
 /**
  * Ends a container: everything inside goes back to general stock, or into another container. Nested containers are
- * detached and named in the warnings. 422 `container`: dispatched, or dissolved already; `transfer_to_container_id`: not
- * open, at another store or full.
+ * detached and named in the warnings. 422 `container`: dispatched, or dissolved already; `transfer_to_container_id`:
+ * not open, at another store or full.
  */
 export const dissolveContainer = (
   from: ContainerFacts,
@@ -288,8 +296,9 @@ export interface RepackFacts {
   readonly duplicate: ContainerRow | undefined
 }
 /**
- * Opens a returned container for checking its contents unit by unit; for a dissolved one, makes a new container like it.
- * 422 `container_id`: any other status, or the case in use elsewhere; `barcode`: that of another temporary container.
+ * Opens a returned container for checking its contents unit by unit; for a dissolved one, makes a new container like
+ * it. 422 `container_id`: any other status, or the case in use elsewhere; `barcode`: that of another temporary
+ * container.
  */
 export const startRepack = (
   container: ContainerRow,

@@ -22,7 +22,9 @@ export interface Names {
   readonly units: ReadonlyMap<number, UnitName>
 }
 
-/** The manifest, nested containers included. Compliant: every slot is filled, in this container and in all inside it. */
+/**
+ * The manifest, nested containers included. Compliant: every slot is filled, in this container and in all inside it.
+ */
 export const manifest = (of: ManifestResult, names: Names): Manifest => {
   const { container, items } = of
   const slots = of.slots.map((slot) => {

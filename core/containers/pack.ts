@@ -1,4 +1,6 @@
-/** Rules of packing, unpacking, transferring and repacking units, and what they do to stock (rules/availability 8.5). */
+/**
+ * Rules of packing, unpacking, transferring and repacking units, and what they do to stock (rules/availability 8.5).
+ */
 import { Result } from "effect"
 import { isPackedUnitHeld } from "../availability/line-demands.ts"
 import type { DecideContext, Decided } from "../kernel/endpoint.ts"
@@ -19,7 +21,9 @@ import {
 import { integer, list } from "../kernel/field.ts"
 import * as Shown from "../kernel/answer-schema.ts"
 
-/** 422 on `container`, as for every wrong status, and on the field that named the container (rules/availability 8.6). */
+/**
+ * 422 on `container`, as for every wrong status, and on the field that named the container (rules/availability 8.6).
+ */
 export const wrongStatus = (field: string, text: string): Rejection => invalid({ container: [text], [field]: [text] })
 
 /** 422 `container` unless it is open. */
@@ -41,7 +45,10 @@ const wayOut: { readonly [S in ContainerStatus]: string } = {
   dissolved: ""
 }
 
-/** Why a unit cannot go into a container, the first reason; undefined when it can. `moving`: it leaves its present container. */
+/**
+ * Why a unit cannot go into a container, the first reason; undefined when it can. `moving`: it leaves its present
+ * container.
+ */
 export const reasonNotPackable = (unit: Unit, target: ContainerFacts, moving = false): string | undefined => {
   const { child, conflicts, level, membership, product, subtree } = unit
   const { chain, container, nesting_max } = target
@@ -56,7 +63,8 @@ export const reasonNotPackable = (unit: Unit, target: ContainerFacts, moving = f
   if (level.is_gone) return "The unit is no longer in stock."
   const holder = conflicts[0]
   if (holder !== undefined) {
-    return `The unit is committed ${holder.opportunity_id === null ? "elsewhere" : `to opportunity ${holder.opportunity_id}`} from ${holder.starts_at}.`
+    const where = holder.opportunity_id === null ? "elsewhere" : `to opportunity ${holder.opportunity_id}`
+    return `The unit is committed ${where} from ${holder.starts_at}.`
   }
   if (container.serialised_item_id === level.id) return "A case cannot be packed into itself."
   if (child === undefined) return undefined
@@ -79,8 +87,8 @@ export interface Place {
 }
 
 /**
- * Packs a unit now: its packing row, the demand where the case holds its contents, the mark on the unit and the parent of a
- * nested container.
+ * Packs a unit now: its packing row, the demand where the case holds its contents, the mark on the unit and the parent
+ * of a nested container.
  */
 export const entering = (
   unit: Unit,
@@ -125,7 +133,10 @@ export const entering = (
   }
 }
 
-/** Unpacks a unit now: ends its packing row and its demand, and clears the mark on the unit and a nested container's parent. */
+/**
+ * Unpacks a unit now: ends its packing row and its demand, and clears the mark on the unit and a nested container's
+ * parent.
+ */
 export const leaving = (
   unit: Unit,
   membership: ContainerItemRow,
@@ -174,8 +185,8 @@ export const notPackedHere = (field: string): Rejection =>
 /** Packing rows that the transfer ended, then those it made. */
 export const transferred = Shown.keys({ ids: list(integer()) })
 /**
- * Moves units from one open container into another at the same store: of each, one packing row ends and one begins. 422:
- * `container`, `target_container_id` (itself, not open, another store), `serialised_item_ids`.
+ * Moves units from one open container into another at the same store: of each, one packing row ends and one begins.
+ * 422: `container`, `target_container_id` (itself, not open, another store), `serialised_item_ids`.
  */
 export const transferUnit = (
   units: ReadonlyArray<Unit | undefined>,
@@ -236,7 +247,8 @@ export const transferEvents = (
 
 /**
  * Repacks one unit of a container that is being checked after its return: confirms it where it is, or packs it. 422:
- * `container` outside repacking or when full, `serialised_item_id` for a unit that cannot be packed or was repacked already.
+ * `container` outside repacking or when full, `serialised_item_id` for a unit that cannot be packed or was repacked
+ * already.
  */
 export const repackUnit = (
   unit: Unit | undefined,

@@ -26,7 +26,9 @@ const changesCase = ({ data, type }: NewEvent): boolean =>
 const namedIn = (events: ReadonlyArray<NewEvent>, types: ReadonlyArray<string>, key: string): ReadonlyArray<number> =>
   events.filter(({ type }) => types.includes(type)).map(({ data }) => Number(data[key]))
 
-/** Containers in use of the products whose parts or mode these events change. One query for every 500 products or parts. */
+/**
+ * Containers in use of the products whose parts or mode these events change. One query for every 500 products or parts.
+ */
 const containersOf = Effect.fnUntraced(function* (
   events: ReadonlyArray<NewEvent>
 ): Effect.fn.Return<ReadonlyArray<ContainerRow>, Failure, Store> {
@@ -101,9 +103,9 @@ const fieldOf = (events: ReadonlyArray<NewEvent>): string =>
       : "binding"
 
 /**
- * Another mode or other parts of a case: units packed in its containers are held (taken out of general stock) or released.
- * 422 on `binding`, `component` or `availability_mode` when a unit to be held has demands of somebody else. The merge of
- * two products is excepted: its own rule does the same for the merged case.
+ * Another mode or other parts of a case: units packed in its containers are held (taken out of general stock) or
+ * released. 422 on `binding`, `component` or `availability_mode` when a unit to be held has demands of somebody else.
+ * The merge of two products is excepted: its own rule does the same for the merged case.
  */
 export const casesChanged = reaction({
   on: [part_made, part_changed, part_deleted, product_changed],

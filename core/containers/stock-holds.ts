@@ -1,4 +1,6 @@
-/** Which packed units are held, that is taken out of general stock by a demand of their own (rules/availability 8.5). */
+/**
+ * Which packed units are held, that is taken out of general stock by a demand of their own (rules/availability 8.5).
+ */
 import { Effect, Result } from "effect"
 import { assetConflicts } from "../availability/assets-query.ts"
 import { demandOfPackedUnit, isPackedUnitHeld } from "../availability/line-demands.ts"
@@ -90,8 +92,8 @@ export const releaseUnit = (container_id: number, item_id: number): NewEvent =>
   demandsReplaced(streamOf("container", container_id), "container", item_id, [])
 
 /**
- * Holds and releases packed units from now on, as the changed product of their cases says, and writes the new mode on the
- * units. 422 on `field` when a unit to be held has a demand of somebody else.
+ * Holds and releases packed units from now on, as the changed product of their cases says, and writes the new mode on
+ * the units. 422 on `field` when a unit to be held has a demand of somebody else.
  */
 export const syncHolds = (
   packed: ReadonlyArray<PackedUnit>,

@@ -22,7 +22,10 @@ export interface Demand {
   readonly quantity: number
   readonly starts_at: string
   readonly ends_at: string
-  /** The window with buffers as they were when it was written: later edits of the product do not move it. Null: no buffers. */
+  /**
+   * The window with buffers as they were when it was written: later edits of the product do not move it. Null: no
+   * buffers.
+   */
   readonly buffered_starts_at: string | null
   readonly buffered_ends_at: string | null
   readonly source_type: string

@@ -1,6 +1,7 @@
 /**
- * Events of demands (rules/availability 2.1). Journals keep them as `claims.set` and `claims.phased`, and the list inside as
- * `claims`: the names of release 0.1. The slice also records which streams and stores a product's history is in.
+ * Events of demands (rules/availability 2.1). Journals keep them as `claims.set` and `claims.phased`, and the list
+ * inside as `claims`: the names of release 0.1. The slice also records which streams and stores a product's history is
+ * in.
  */
 import { Schema } from "effect"
 import type { NewDemand } from "./demand.ts"

@@ -52,8 +52,8 @@ export const demands = table(
     opportunity_id: ref("opportunities", { nullable: true, live: false, on_delete: "keep" }),
     container_id: ref("containers", { nullable: true, on_delete: "keep" }),
     /**
-     * The last instant at which the row can change any figure; null if it changes none. An index over it finds the demands
-     * that matter to a window, however many older ones there are.
+     * The last instant at which the row can change any figure; null if it changes none. An index over it finds the
+     * demands that matter to a window, however many older ones there are.
      */
     reaches_to: timestamp({ nullable: true, computed: true, hidden: true })
   },
@@ -109,8 +109,9 @@ export type DemandRow = { readonly [C in keyof StoredDemand as C extends "reache
 
 type RelevanceFields = Pick<DemandRow, "is_active" | "out" | "pending_checkin" | "buffered_ends_at" | "checked_at">
 /**
- * The value of `reaches_to`. While the demand is active its end with buffers, or no end while a unit is out, because it may
- * come back late; no end either while a returned unit waits for its check; otherwise the later of end and check, if any.
+ * The value of `reaches_to`. While the demand is active its end with buffers, or no end while a unit is out, because it
+ * may come back late; no end either while a returned unit waits for its check; otherwise the later of end and check, if
+ * any.
  */
 export const relevantUntil = (demand: RelevanceFields): string | null => {
   if (demand.pending_checkin || (demand.is_active && demand.out)) return openEnd
@@ -131,8 +132,9 @@ export const product_streams = plainTable(
 export const rememberStream = (product_id: number, stream: string) =>
   insert(product_streams, { key: `${product_id}/${stream}`, product_id, stream })
 /**
- * Which stores ever had which stock level: a product is listed with 0 of 0 where its last level was deleted or moved away.
- * Rows stay after the level is deleted. `product_id` is null where a level moved in: the row of its creation names it.
+ * Which stores ever had which stock level: a product is listed with 0 of 0 where its last level was deleted or moved
+ * away. Rows stay after the level is deleted. `product_id` is null where a level moved in: the row of its creation
+ * names it.
  */
 export const stock_places = plainTable(
   "stock_places",

@@ -34,7 +34,9 @@ export interface PartFacts {
   readonly has_containers: boolean
 }
 
-/** Reads a list of `{sku, quantity, binding}`, or text: `PAR-64 x 4; CLAMP x 4`. Components not named stay as they are. */
+/**
+ * Reads a list of `{sku, quantity, binding}`, or text: `PAR-64 x 4; CLAMP x 4`. Components not named stay as they are.
+ */
 export const planParts = (
   cell: Json,
   sku: string | undefined,

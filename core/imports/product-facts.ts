@@ -118,7 +118,10 @@ const unitsNumbered = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>) {
   return [...new Map(found.map((level) => [level.id, level])).values()]
 })
 
-/** Placeholders for stores that a dry run may assume, because they would be made before the rows. Their ids are negative. */
+/**
+ * Placeholders for stores that a dry run may assume, because they would be made before the rows. Their ids are
+ * negative.
+ */
 const promisedStores = ({ values }: Input<{}, typeof importFields>): ReadonlyArray<StoreRow> =>
   values.dry_run !== true
     ? []

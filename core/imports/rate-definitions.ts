@@ -179,7 +179,9 @@ type Target =
   | { readonly before: RateDefinitionRow | undefined; readonly warning: string | undefined }
   | { readonly errors: FieldErrors }
 
-/** The definition a row means: a preset by its slug, any definition by its name, else the preset of an engine's name. */
+/**
+ * The definition a row means: a preset by its slug, any definition by its name, else the preset of an engine's name.
+ */
 const targetOf = ({ preset, name, engine }: Words, definitions: Definitions): Target => {
   const presetOf = (word: string): Target | undefined => {
     const source = sourceEngineSlug(word)

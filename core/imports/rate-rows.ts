@@ -13,7 +13,10 @@ import { productRateErrors } from "../rates/product-rates.ts"
 import { product_rates, type ProductRateRow, type RateDefinitionRow } from "../rates/schema.ts"
 import type { StoreRow } from "../stores/stores.ts"
 
-/** The preset for a rate engine of the other system, by the engine's name or that name as a slug; undefined for other names. */
+/**
+ * The preset for a rate engine of the other system, by the engine's name or that name as a slug; undefined for other
+ * names.
+ */
 export const sourceEngineSlug = (name: string): { readonly slug: string; readonly warning?: string } | undefined => {
   const word = foldCase(name)
     .replace(/[\s_-]+/g, " ")

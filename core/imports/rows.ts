@@ -1,6 +1,6 @@
 /**
- * What imports share: many rows in one request, a verdict for each. A rejected row changes nothing and does not stop the
- * others; the same rows imported again change nothing; a dry run gives the same verdicts and writes nothing.
+ * What imports share: many rows in one request, a verdict for each. A rejected row changes nothing and does not stop
+ * the others; the same rows imported again change nothing; a dry run gives the same verdicts and writes nothing.
  */
 import { Effect, Result } from "effect"
 import type { DecideContext, Decided } from "../kernel/endpoint.ts"
@@ -119,7 +119,9 @@ const problemOf = (row: Json): FieldErrors | undefined => {
 export interface Plan {
   /** The sku, name or slug that identifies the row, for the verdict. */
   readonly key: string | null
-  /** Every way to name what the row is about: no two rows of a batch may share one. `id <n>` covers rows made here, too. */
+  /**
+   * Every way to name what the row is about: no two rows of a batch may share one. `id <n>` covers rows made here, too.
+   */
   readonly identities: ReadonlyArray<string>
   readonly id: number | null
   readonly errors: FieldErrors

@@ -1,4 +1,7 @@
-/** Tables of accessories, which go along with a product, and components, which a kit is made of (rules/availability 7.2, 7.3). */
+/**
+ * Tables of accessories, which go along with a product, and components, which a kit is made of (rules/availability 7.2,
+ * 7.3).
+ */
 import { boolean, choice, decimal, integer, ref } from "../kernel/field.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 

@@ -1,4 +1,6 @@
-/** The container template: how a product serves as a case, its limits and what belongs in it (rules/availability 8.4). */
+/**
+ * The container template: how a product serves as a case, its limits and what belongs in it (rules/availability 8.4).
+ */
 import { Effect, Result } from "effect"
 import { command, type Decided, get } from "../kernel/endpoint.ts"
 import { boolean, choice, decimal, integer, list, object, ref } from "../kernel/field.ts"
@@ -70,7 +72,9 @@ const templateShown = {
   })
 }
 
-/** 422: `slots.N.product_id` for a second slot of a product or one of the case itself; `max_items` below their total. */
+/**
+ * 422: `slots.N.product_id` for a second slot of a product or one of the case itself; `max_items` below their total.
+ */
 const changeTemplate = (product: ProductRow, sent: Sent): Decided => {
   const before = product.container_template
   const slots: ReadonlyArray<TemplateSlot> =

@@ -30,11 +30,11 @@ export interface MergeFacts {
 }
 
 /**
- * Merges the secondary into the primary. Its stock, ledger, active demands, accessories and components move to the primary;
- * its custom field values fill the primary's gaps; templates of cases name the primary; a primary that is no case becomes
- * the case that the secondary was. The secondary is deleted; its rates and history stay. 422 on `secondary_id`: missing,
- * deleted, the primary itself, another type or stock method, each made of the other, kits nested too deeply then, or a
- * packed unit that would be held and has a demand of somebody else.
+ * Merges the secondary into the primary. Its stock, ledger, active demands, accessories and components move to the
+ * primary; its custom field values fill the primary's gaps; templates of cases name the primary; a primary that is no
+ * case becomes the case that the secondary was. The secondary is deleted; its rates and history stay. 422 on
+ * `secondary_id`: missing, deleted, the primary itself, another type or stock method, each made of the other, kits
+ * nested too deeply then, or a packed unit that would be held and has a demand of somebody else.
  */
 export const mergeProducts = (primary: ProductRow, facts: MergeFacts, context: DecideContext): Decided => {
   const { secondary } = facts
@@ -159,7 +159,9 @@ const relinkedTemplate = (
   return { ...container_template, slots }
 }
 
-/** Where both have a bulk level at a store, the secondary's level is merged into the primary's: quantities are added up. */
+/**
+ * Where both have a bulk level at a store, the secondary's level is merged into the primary's: quantities are added up.
+ */
 const pooledLevels = (
   primary_id: number,
   secondary_id: number,

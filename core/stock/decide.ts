@@ -86,8 +86,8 @@ const transactionRow = (level: StockLevelRow, type: TransactionType, quantity: s
 })
 
 /**
- * 422 `stock_level` for the last level of a bulk product. References refuse the deletion of a packed unit, of a case in use
- * and of a unit with demands.
+ * 422 `stock_level` for the last level of a bulk product. References refuse the deletion of a packed unit, of a case in
+ * use and of a unit with demands.
  */
 export const deleteLevel = (
   level: StockLevelRow,
@@ -151,7 +151,10 @@ export const postTransaction = (
   })
 }
 
-/** Deletes a line of the ledger and reverses its move. `newest`: the newest of the remaining lines. 422 `stock_transaction`. */
+/**
+ * Deletes a line of the ledger and reverses its move. `newest`: the newest of the remaining lines. 422
+ * `stock_transaction`.
+ */
 export const deleteTransaction = (
   level: StockLevelRow,
   row: StockTransactionRow,

@@ -1,4 +1,7 @@
-/** Stock levels (the quantity of a bulk product at a store, or one serialised unit) and their ledger (rules/availability 10). */
+/**
+ * Stock levels (the quantity of a bulk product at a store, or one serialised unit) and their ledger (rules/availability
+ * 10).
+ */
 import { boolean, code, decimal, integer, json, longText, ref, text, timestamp } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { type RowOf, table } from "../kernel/table.ts"
