@@ -1,4 +1,5 @@
 /** Slots grouped into days of the store, for calendars, charts and sweeps (rules/availability 5, 6.5). */
+import { firstOf, lastOf } from "../values/lists.ts"
 import { type LocalDay, type LocalMoment, dayOfMoment, localDays } from "../values/period.ts"
 import { dayOf } from "../values/zone.ts"
 import type { AvailabilitySnapshot } from "./snapshot.ts"
@@ -26,8 +27,8 @@ export const dayGrid = (snapshot: AvailabilitySnapshot, from: LocalMoment, to: L
   const last = earliest(dayOfMoment(to, snapshot.zone), dayOf(snapshot.horizon.to - 1, snapshot.zone))
   const days = localDays(first, last, snapshot.zone)
   if (days.length === 0) return { days, bounds: [] }
-  const start = days[0]!.from,
-    end = days[days.length - 1]!.to
+  const start = firstOf(days).from,
+    end = lastOf(days).to
   // Where the zone is half an hour off, hourly slots cross midnight: they are cut there.
   const bounds = mergedBounds(slotBounds(start, end, snapshot.resolution, snapshot.zone), [
     ...days.map((day) => day.from),
@@ -84,10 +85,10 @@ const cellsOf = (
     let min_available = Number.POSITIVE_INFINITY,
       max_available = Number.NEGATIVE_INFINITY,
       pending_checkin = 0
-    for (; slot < available.length && bounds[slot]! < to; slot++) {
-      min_available = Math.min(min_available, available[slot]!)
-      max_available = Math.max(max_available, available[slot]!)
-      pending_checkin = Math.max(pending_checkin, pending[slot]!)
+    for (; slot < available.length && (bounds[slot] ?? to) < to; slot++) {
+      min_available = Math.min(min_available, available[slot] ?? 0)
+      max_available = Math.max(max_available, available[slot] ?? 0)
+      pending_checkin = Math.max(pending_checkin, pending[slot] ?? 0)
     }
     return { date, min_available, max_available, pending_checkin }
   })

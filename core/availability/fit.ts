@@ -3,6 +3,7 @@
  * slots in which it is short are blocked stretches, and the search moves on from the end of one stretch to the next.
  * Cost: demands + slots + stretches.
  */
+import { itemAt } from "../values/lists.ts"
 import { instantOf } from "../values/time.ts"
 import { dateAfter } from "../values/period.ts"
 import { dayOf, instantOfWall, startOfDay, wallOf } from "../values/zone.ts"
@@ -118,16 +119,17 @@ const dayStartFrom = (instant: number, zone: string): number => {
 
 /** The search: every round moves past at least one blocked stretch. */
 const firstStart = (needs: ReadonlyArray<Need>, { aligned, endOf, from, until }: Clock): number | undefined => {
-  const next = needs.map(() => 0)
+  const pending = needs.map((need) => ({ need, next: 0 }))
   for (let start = aligned(from); start < until;) {
     const end = endOf(start)
     if (end > until) return undefined
     let free = start
-    needs.forEach((need, at) => {
-      while (next[at]! < need.blocked.length && need.blocked[next[at]!]!.to <= start - need.before) next[at]! += 1
-      const stretch = need.blocked[next[at]!]
-      if (stretch !== undefined && stretch.from < end + need.after) free = Math.max(free, stretch.to + need.before)
-    })
+    for (const one of pending) {
+      const { after, before, blocked } = one.need
+      while (one.next < blocked.length && itemAt(blocked, one.next).to <= start - before) one.next += 1
+      const stretch = blocked[one.next]
+      if (stretch !== undefined && stretch.from < end + after) free = Math.max(free, stretch.to + before)
+    }
     if (free === start) return start
     start = aligned(free)
   }
@@ -177,7 +179,8 @@ const needsOfList = (
       most_available: bounds
         .slice(1)
         .reduce(
-          (most, end, slot) => (bounds[slot]! < until && end > from ? Math.max(most, free?.[slot] ?? 0) : most),
+          (most, end, slot) =>
+            (bounds[slot] ?? until) < until && end > from ? Math.max(most, free?.[slot] ?? 0) : most,
           Number.NEGATIVE_INFINITY
         ),
       lines: [...of].sort((one, other) => one - other),
@@ -197,7 +200,7 @@ const blockedStretches = (
     if (!isShort(slot)) continue
     const first = slot
     while (slot + 1 < bounds.length - 1 && isShort(slot + 1)) slot++
-    stretches.push({ from: bounds[first]!, to: bounds[slot + 1]! })
+    stretches.push({ from: itemAt(bounds, first), to: itemAt(bounds, slot + 1) })
   }
   return stretches
 }

@@ -1,4 +1,5 @@
 /** The chart of one product's demands (rules/availability 6.6). */
+import { firstOf, itemAt } from "../values/lists.ts"
 import { instantOf } from "../values/time.ts"
 import { type LocalMoment, type Period, endOfMoment, meets, overlaps } from "../values/period.ts"
 import { type AvailabilitySnapshot, compositionOf, isTracked } from "./snapshot.ts"
@@ -65,7 +66,9 @@ export const availabilityGantt = (
     store_id: snapshot.store_id,
     from: instantOf(from.at),
     to: instantOf(to.at),
-    total_stock: stockTotals([window.from, Math.max(window.to, window.from + 1)], snapshot.stockOf(product_id))[0]!,
+    total_stock: firstOf(
+      stockTotals([window.from, Math.max(window.to, window.from + 1)], snapshot.stockOf(product_id))
+    ),
     demands: active
       .filter(({ demand }) => wanted === undefined || wanted.has(demand.asset_id))
       .sort(byAssetThenStart)
@@ -182,13 +185,18 @@ const shortDays = (
   demands: ReadonlyArray<ActiveDemand>
 ): ReadonlyArray<GanttShortage> => {
   const grid = dayGrid(snapshot, from, to)
-  const dayAt = new Map(grid.days.map((day) => [day.date, day]))
-  return dayCells(snapshot, product_id, grid)
-    .filter((cell) => cell.min_available < 0)
-    .map((cell) => ({
-      from: cell.date,
-      to: cell.date,
-      severity: -cell.min_available,
-      in_buffer_zone: !demands.some((demand) => overlaps(demand.hire, dayAt.get(cell.date)!))
-    }))
+  const cells = dayCells(snapshot, product_id, grid)
+  return grid.days.flatMap((day, at) => {
+    const { min_available } = itemAt(cells, at)
+    return min_available >= 0
+      ? []
+      : [
+          {
+            from: day.date,
+            to: day.date,
+            severity: -min_available,
+            in_buffer_zone: !demands.some((demand) => overlaps(demand.hire, day))
+          }
+        ]
+  })
 }

@@ -85,7 +85,7 @@ const fromPool = (
 }
 
 const lowest = (one: ReadonlyArray<number>, other: ReadonlyArray<number> | undefined): ReadonlyArray<number> =>
-  other === undefined ? one : one.map((units, slot) => Math.min(units, other[slot]!))
+  other === undefined ? one : one.map((units, slot) => Math.min(units, other[slot] ?? 0))
 
 /**
  * Free cases of a container product per slot: its free stock minus the free cases whose fixed parts are not complete.
@@ -116,10 +116,10 @@ const freeHousings = (
     const isFilled = filledSlots(containerIn.get(unit.level.id), fixed, demandsOnContents, bounds)
     const demand_sums = demanded.sums()
     here.sums().forEach((present, slot) => {
-      if (present > 0 && demand_sums[slot] === 0 && !isFilled[slot]) unfit[slot]! += 1
+      if (present > 0 && demand_sums[slot] === 0 && !isFilled[slot]) unfit[slot] = (unfit[slot] ?? 0) + 1
     })
   }
-  return own.map((units, slot) => units - unfit[slot]!)
+  return own.map((units, slot) => units - (unfit[slot] ?? 0))
 }
 
 /** Per slot, whether every fixed part is packed in one container in full number, without demands of others. */
@@ -178,8 +178,9 @@ export const casesAt = (
   const demandsOnCases = demandsByAsset(snapshot.demandsOf(product_id))
   const demandsOnContents = demandsByAsset(fixed.flatMap((part) => snapshot.demandsOf(part.component_product_id)))
   const containerIn = new Map(snapshot.containersOf(product_id).map((container) => [container.housing_id, container]))
+  const first_slot = bounds.slice(0, 2)
   const touches = ({ from, to }: { readonly from: number; readonly to: number }): boolean =>
-    slotsTouched([bounds[0]!, bounds[1]!], from, to).last === 0
+    slotsTouched(first_slot, from, to).last === 0
   return snapshot
     .stockOf(product_id)
     .filter((unit) => unit.is_unit && touches(unit))

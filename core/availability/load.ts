@@ -163,7 +163,8 @@ const loadStock = Effect.fnUntraced(function* (
 /** The columns of a demand: both databases give instants and booleans in their final form, so nothing is decoded. */
 const demandColumns =
   "id, product_id, store_id, asset_id, quantity, starts_at, ends_at, buffered_starts_at, buffered_ends_at, " +
-  'source_type, source_id, phase, is_active, "out", pending_checkin, returned_at, checked_at, opportunity_id, container_id'
+  'source_type, source_id, phase, is_active, "out", pending_checkin, returned_at, checked_at, ' +
+  "opportunity_id, container_id"
 
 /**
  * Active demands that meet the window; units that are out; units that wait for their check, or did within the window.

@@ -140,9 +140,9 @@ const plannedTimeline = (
     to: Math.max(...lines.map((line) => line.to)) + (product?.after_minutes ?? 0) * 60_000
   })
   const range = rangeAvailability(planned, product_id, window)
-  const first = range.slots[0]
-  if (first === undefined) return { ...range, slots: [] }
-  const last = range.slots[range.slots.length - 1]!
+  const first = range.slots.at(0),
+    last = range.slots.at(-1)
+  if (first === undefined || last === undefined) return { ...range, slots: [] }
   const before = freeUnits(
     snapshot,
     product_id,

@@ -2,6 +2,7 @@
  * Endpoints for lists not booked yet: what a list would do to stock, and when it could first go out. Nothing is
  * written.
  */
+import { itemAt } from "../values/lists.ts"
 import { Effect } from "effect"
 import { postQuery, type Failure, type Input } from "../kernel/endpoint.ts"
 import { choice, integer, list, object, ref, timestamp } from "../kernel/field.ts"
@@ -124,8 +125,9 @@ const linesOf = Effect.fnUntraced(function* (
       return []
     }
     const zone = zones.get(at) ?? "UTC"
-    const from = momentIn(sent[line]!, "starts_at", zone).at,
-      to = momentIn(sent[line]!, "ends_at", zone).at
+    const body = itemAt(sent, line)
+    const from = momentIn(body, "starts_at", zone).at,
+      to = momentIn(body, "ends_at", zone).at
     if (to <= from) errors[`lines.${line}.ends_at`] = ["The ends at field must be after starts at."]
     return [{ line, product_id, quantity, store_id: at, from, to }]
   })

@@ -64,19 +64,21 @@ const ownSlots = (
   product_id: number,
   { from, to }: Period
 ): ReadonlyArray<AvailabilitySlot> => {
-  const line = timelineOf(snapshot, product_id, slotBounds(from, to, snapshot.resolution, snapshot.zone))
-  return line.available.map((available, slot) => ({
-    slot_start: instantOf(line.bounds[slot]!),
-    total_stock: line.total_stock[slot]!,
-    total_demanded: line.total_demanded[slot]!,
-    available,
-    // Units back but not checked take nothing from what is free; they are listed all the same (rules/availability 2.8).
-    demand_breakdown: {
-      ...breakdownAt(line, slot),
-      ...(line.pending_checkin[slot] === 0 ? {} : { returned_not_checked: line.pending_checkin[slot]! })
-    },
-    pending_checkin_quantity: line.pending_checkin[slot]!
-  }))
+  const bounds = slotBounds(from, to, snapshot.resolution, snapshot.zone)
+  const line = timelineOf(snapshot, product_id, bounds)
+  return line.available.map((available, slot) => {
+    const pending = line.pending_checkin[slot] ?? 0
+    return {
+      slot_start: instantOf(bounds[slot] ?? from),
+      total_stock: line.total_stock[slot] ?? 0,
+      total_demanded: line.total_demanded[slot] ?? 0,
+      available,
+      // Units back but not checked take nothing from what is free; they are listed all the same (rules/availability
+      // 2.8).
+      demand_breakdown: { ...breakdownAt(line, slot), ...(pending === 0 ? {} : { returned_not_checked: pending }) },
+      pending_checkin_quantity: pending
+    }
+  })
 }
 
 const composedSlots = (
@@ -86,7 +88,7 @@ const composedSlots = (
 ): ReadonlyArray<AvailabilitySlot> => {
   const bounds = slotBounds(from, to, snapshot.resolution, snapshot.zone)
   return (freeUnits(snapshot, product_id, bounds) ?? []).map((available, slot) => ({
-    slot_start: instantOf(bounds[slot]!),
+    slot_start: instantOf(bounds[slot] ?? from),
     total_stock: 0,
     total_demanded: 0,
     available,

@@ -1,4 +1,5 @@
 /** The reasons behind one number: the stock counted, the demands that take it, the parts that limit a kit. */
+import { itemAt } from "../values/lists.ts"
 import { instantOf } from "../values/time.ts"
 import { type AvailabilitySnapshot, compositionOf } from "./snapshot.ts"
 import { type OpportunityName, type ActiveDemand, sourceName } from "./demand.ts"
@@ -57,8 +58,8 @@ export const availabilityReasons = (
   }
   return {
     ...pointAvailability(snapshot, product_id, at),
-    slot_start: instantOf(bounds[0]!),
-    slot_end: instantOf(bounds[1]!),
+    slot_start: instantOf(itemAt(bounds, 0)),
+    slot_end: instantOf(itemAt(bounds, 1)),
     stock_level_ids: snapshot
       .stockOf(product_id)
       .filter(touches)

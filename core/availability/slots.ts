@@ -1,4 +1,5 @@
 /** Slots: the spans in which availability is counted, in the store's time zone (rules/availability 4). */
+import { firstOf } from "../values/lists.ts"
 import { dateAfter } from "../values/period.ts"
 import { dayOf, instantOfWall } from "../values/zone.ts"
 
@@ -67,7 +68,7 @@ const boundsOf = (from: number, to: number, resolution: Resolution, zone: string
 
 /** The start of the slot an instant lies in. */
 export const slotStartOf = (instant: number, resolution: Resolution, zone: string): number =>
-  slotBounds(instant, instant, resolution, zone)[0]!
+  firstOf(slotBounds(instant, instant, resolution, zone))
 
 /** The slots a half-open period touches, as inclusive indexes; `last` < `first` when it touches none. */
 export const slotsTouched = (
@@ -106,7 +107,7 @@ const countUpTo = (bounds: ReadonlyArray<number>, instant: number): number => {
     high = bounds.length
   while (low < high) {
     const middle = (low + high) >> 1
-    if (bounds[middle]! <= instant) low = middle + 1
+    if ((bounds[middle] ?? instant) <= instant) low = middle + 1
     else high = middle
   }
   return low
@@ -118,7 +119,7 @@ export const countBelow = (bounds: ReadonlyArray<number>, instant: number): numb
     high = bounds.length
   while (low < high) {
     const middle = (low + high) >> 1
-    if (bounds[middle]! < instant) low = middle + 1
+    if ((bounds[middle] ?? instant) < instant) low = middle + 1
     else high = middle
   }
   return low

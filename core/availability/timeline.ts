@@ -36,15 +36,19 @@ export class SlotTally {
   /** Adds `amount` to the slots from `first` to `last`, both included; nothing when `last` lies before `first`. */
   addSlots(first: number, last: number, amount: number): void {
     if (last < first) return
-    this.steps[first]! += amount
-    this.steps[last + 1]! -= amount
+    this.step(first, amount)
+    this.step(last + 1, -amount)
+  }
+
+  private step(slot: number, amount: number): void {
+    this.steps[slot] = (this.steps[slot] ?? 0) + amount
   }
 
   /** One sum per slot. */
   sums(): Array<number> {
     const sums: Array<number> = []
     let sum = 0
-    for (let slot = 0; slot < this.bounds.length - 1; slot++) sums.push((sum += this.steps[slot]!))
+    for (let slot = 0; slot < this.bounds.length - 1; slot++) sums.push((sum += this.steps[slot] ?? 0))
     return sums
   }
 }
@@ -73,12 +77,13 @@ export const timeline = (
   }
   const demanded_by_source = new Map([...by_source].map(([source, tally]) => [source, tally.sums()]))
   const total_demanded = total_stock.map(() => 0)
-  for (const sums of demanded_by_source.values()) sums.forEach((sum, slot) => (total_demanded[slot]! += sum))
+  for (const sums of demanded_by_source.values())
+    sums.forEach((sum, slot) => (total_demanded[slot] = (total_demanded[slot] ?? 0) + sum))
   return {
     bounds,
     total_stock,
     total_demanded,
-    available: total_stock.map((total, slot) => total - total_demanded[slot]!),
+    available: total_stock.map((total, slot) => total - (total_demanded[slot] ?? 0)),
     pending_checkin: waiting.sums(),
     demanded_by_source
   }
@@ -87,7 +92,10 @@ export const timeline = (
 /** Quantity by source at one slot; sources without a demand there are absent (rules/availability 6.1). */
 export const breakdownAt = (line: Timeline, slot: number): { readonly [source_type: string]: number } => {
   const breakdown: Record<string, number> = {}
-  for (const [source, sums] of line.demanded_by_source) if (sums[slot] !== 0) breakdown[source] = sums[slot]!
+  for (const [source, sums] of line.demanded_by_source) {
+    const quantity = sums[slot] ?? 0
+    if (quantity !== 0) breakdown[source] = quantity
+  }
   return breakdown
 }
 
@@ -100,7 +108,7 @@ export const stockTotals = (bounds: ReadonlyArray<number>, stock: ReadonlyArray<
     else bulk.add(from, to, ten_thousandths)
   }
   const unitSums = units.sums()
-  return bulk.sums().map((sum, slot) => wholeUnits(sum) + unitSums[slot]!)
+  return bulk.sums().map((sum, slot) => wholeUnits(sum) + (unitSums[slot] ?? 0))
 }
 
 const sourceTally = (

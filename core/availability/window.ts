@@ -11,7 +11,7 @@ const isSent = (value: Json | undefined): boolean =>
   value !== undefined && value !== null && (typeof value !== "string" || value.trim() !== "")
 const isPlainDate = (value: Json | undefined): boolean =>
   typeof value === "string" && /^\s*\d{4}-\d{2}-\d{2}\s*$/.test(value)
-const reversed: FieldErrors = { to: ["The to field must be a date on or after from."] }
+const reversed_text = "The to field must be a date on or after from."
 
 /** 422 on `to` before `from`, as far as that can be decided before the store's time zone is known. */
 export const inOrderCheck = (values: JsonObject, body: JsonObject): FieldErrors =>
@@ -19,7 +19,7 @@ export const inOrderCheck = (values: JsonObject, body: JsonObject): FieldErrors 
   typeof values["from"] === "string" &&
   typeof values["to"] === "string" &&
   values["to"] < values["from"]
-    ? reversed
+    ? { to: [reversed_text] }
     : {}
 
 /** 422 unless either `date`, or both `from` and `to` are given. */
@@ -55,7 +55,7 @@ export const spanIn = (
   days_max = Number.POSITIVE_INFINITY
 ): Effect.Effect<Span, Rejection> => {
   const span = { from: momentIn(body, "from", zone), to: momentIn(body, "to", zone) }
-  if (span.to.at < span.from.at) return Effect.fail(invalidField("to", reversed["to"]![0]!))
+  if (span.to.at < span.from.at) return Effect.fail(invalidField("to", reversed_text))
   return daysInclusive(dayOfMoment(span.from, zone), dayOfMoment(span.to, zone)) - 1 > days_max
     ? Effect.fail(invalidField("to", `The window must not be longer than ${days_max} days.`))
     : Effect.succeed(span)

@@ -2,6 +2,7 @@
  * Endpoints that seal, unseal, dissolve and repack containers, and the manifest of a closed one (rules/availability
  * 8.6).
  */
+import { firstOf } from "../values/lists.ts"
 import { Effect } from "effect"
 import { assetConflicts } from "../availability/assets-query.ts"
 import { command, get } from "../kernel/endpoint.ts"
@@ -187,7 +188,7 @@ const repacking = command("POST", `${one}/repack`, {
   decide: ({ target, unit }, { values }, context) =>
     repackUnit(unit, target, { position: values.position ?? null, notes: values.notes ?? null }, context),
   respond: (result, input) =>
-    Effect.map(itemsShown(input, [result.id]), ([container_item]) => created({ container_item: container_item! }))
+    Effect.map(itemsShown(input, [result.id]), (items) => created({ container_item: firstOf(items) }))
 })
 
 export const stateEndpoints = [compliance, sealing, unsealing, dissolving, startingRepack, repacking]

@@ -2,6 +2,7 @@
  * Endpoints of containers (rules/availability 8): making, listing, packing. Those that change the state are in
  * `api-states.ts`, dispatch and return in `api-dispatch-return.ts`.
  */
+import { firstOf } from "../values/lists.ts"
 import { Effect } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { command, get, type Id, type Input } from "../kernel/endpoint.ts"
@@ -220,7 +221,7 @@ const moves = [
 ]
 
 const itemShown = (input: Input, { id }: Id, status: Status) =>
-  Effect.map(itemsShown(input, [id]), ([container_item]) => status({ container_item: container_item! }))
+  Effect.map(itemsShown(input, [id]), (items) => status({ container_item: firstOf(items) }))
 
 export const containersSlice: Slice = {
   name: "containers",

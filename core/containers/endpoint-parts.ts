@@ -1,4 +1,5 @@
 /** What the endpoints of containers share: permissions, locks and answers. */
+import { firstOf } from "../values/lists.ts"
 import { Effect } from "effect"
 import type { Answer, Failure, Input, Streams } from "../kernel/endpoint.ts"
 import type { JsonObject } from "../kernel/json.ts"
@@ -45,13 +46,13 @@ export const renderContainer = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Answer<One<"container">>, Failure, Store> {
   const row = yield* (yield* Store).get(containers, id)
   if (row === undefined) return yield* Effect.die(new Error(`container ${id} vanished while it was being shown`))
-  const [container] = yield* render(
+  const rendered = yield* render(
     containerResource,
     [row],
     [...includesOf(input.query), "active_items"],
     viewContext(input)
   )
-  return status({ container: container! })
+  return status({ container: firstOf(rendered) })
 })
 
 /** Rows of packed units, in the order of the ids given. */

@@ -1,4 +1,5 @@
 /** Queries for what the rules of containers must know, for many units at once. */
+import { firstOf, lastOf } from "../values/lists.ts"
 import { Effect } from "effect"
 import { assetConflicts } from "../availability/assets-query.ts"
 import type { DemandRow } from "../demands/schema.ts"
@@ -49,18 +50,19 @@ const default_nesting_depth = 2
 const levels_max = 25
 
 /** Each container with what it is packed in, up to the outermost: one query per level, however many containers. */
+type Chain = readonly [ContainerRow, ...ReadonlyArray<ContainerRow>]
 const chainsOf = Effect.fnUntraced(function* (
   of: ReadonlyArray<ContainerRow>
-): Effect.fn.Return<ReadonlyArray<ReadonlyArray<ContainerRow>>, Failure, Store> {
+): Effect.fn.Return<ReadonlyArray<Chain>, Failure, Store> {
   const store = yield* Store
-  const chains = of.map((one) => [one])
+  const chains = of.map((one): [ContainerRow, ...Array<ContainerRow>] => [one])
   for (let level = 1; level < levels_max; level++) {
-    const wanted = chains.map((chain) => chain.at(-1)!.parent_container_id).filter((id) => id !== null)
+    const wanted = chains.map((chain) => lastOf(chain).parent_container_id).filter((id) => id !== null)
     if (wanted.length === 0) break
     const parents = new Map((yield* store.getMany(containers, [...new Set(wanted)])).map((one) => [one.id, one]))
     let grown = false
     for (const chain of chains) {
-      const parent = parents.get(chain.at(-1)!.parent_container_id ?? 0)
+      const parent = parents.get(lastOf(chain).parent_container_id ?? 0)
       if (chain.length !== level || parent === undefined || chain.some((one) => one.id === parent.id)) continue
       chain.push(parent)
       grown = true
@@ -78,7 +80,7 @@ export const loadTargets = Effect.fnUntraced(function* (
   const store = yield* Store
   const chains = yield* chainsOf(of)
   const product_ids = [
-    ...new Set(chains.flatMap((chain) => [chain[0]!.product_id, chain.at(-1)!.product_id]).filter((id) => id !== null))
+    ...new Set(chains.flatMap((chain) => [chain[0].product_id, lastOf(chain).product_id]).filter((id) => id !== null))
   ]
   const found = new Map((yield* store.getMany(products, product_ids)).map((one) => [one.id, one]))
   const own = [...new Set(of.map((one) => one.product_id).filter((id) => id !== null))]
@@ -91,7 +93,7 @@ export const loadTargets = Effect.fnUntraced(function* (
     (one) => one.container_id
   )
   return chains.map((chain) => {
-    const container = chain[0]!
+    const [container] = chain
     const product = container.product_id === null ? undefined : found.get(container.product_id)
     return {
       container,
@@ -101,13 +103,13 @@ export const loadTargets = Effect.fnUntraced(function* (
         { container_availability_mode: product?.container_availability_mode ?? null },
         product === undefined ? [] : (components.get(product.id) ?? [])
       ),
-      nesting_max: found.get(chain.at(-1)!.product_id ?? 0)?.container_max_nesting_depth ?? default_nesting_depth,
+      nesting_max: found.get(lastOf(chain).product_id ?? 0)?.container_max_nesting_depth ?? default_nesting_depth,
       items: items.get(container.id) ?? []
     }
   })
 })
 export const loadTarget = (container: ContainerRow): Effect.Effect<ContainerFacts, Failure, Store> =>
-  Effect.map(loadTargets([container]), ([target]) => target!)
+  Effect.map(loadTargets([container]), firstOf)
 
 /** Those of the units that exist, by id: six queries. */
 export const loadUnits = Effect.fnUntraced(function* (
@@ -184,10 +186,11 @@ const subtreeOf = (
   all: ReadonlyArray<ContainerRow>
 ): ReadonlyArray<ReadonlyArray<ContainerRow>> => {
   const levels: Array<ReadonlyArray<ContainerRow>> = [[root]]
-  for (let at = levels[0]!; levels.length < levels_max; levels.push(at)) {
-    const above = new Set(at.map((one) => one.id))
-    at = all.filter((one) => one.parent_container_id !== null && above.has(one.parent_container_id))
-    if (at.length === 0) break
+  while (levels.length < levels_max) {
+    const above = new Set(lastOf(levels).map((one) => one.id))
+    const next = all.filter((one) => one.parent_container_id !== null && above.has(one.parent_container_id))
+    if (next.length === 0) break
+    levels.push(next)
   }
   return levels
 }

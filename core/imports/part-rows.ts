@@ -57,27 +57,26 @@ export const planParts = (
     const read = readFields(partFields, written(one), { mode: "create", base_currency: "GBP", path: `${path}.` })
     Object.assign(errors, read.errors)
     const found = around.bySku.get(wanted) ?? []
+    const component = found.at(0)
     if (found.length === 0 && wanted !== sku && around.promised.has(wanted)) continue
     const wrong =
       wanted === sku
         ? itself
-        : found.length === 0
+        : component === undefined
           ? `There is no product with the sku ${wanted} yet; put parts above the kit.`
           : found.length > 1
             ? `${found.length} products have the sku ${wanted}; give each its own.`
-            : parts.some((part) => part.component_product_id === found[0]!.id)
+            : parts.some((part) => part.component_product_id === component.id)
               ? "The row names this part twice."
               : undefined
-    if (wrong !== undefined) {
-      errors[`${path}.sku`] = [wrong]
-      continue
-    }
+    if (wrong !== undefined) errors[`${path}.sku`] = [wrong]
+    if (wrong !== undefined || component === undefined) continue
     if (Object.keys(read.errors).length > 0) continue
     const values = read.values as Pick<Part, "quantity" | "binding">
     const part: Part = {
-      component_product_id: found[0]!.id,
+      component_product_id: component.id,
       quantity: values.quantity,
-      present: around.present.find((row) => row.component_product_id === found[0]!.id),
+      present: around.present.find((row) => row.component_product_id === component.id),
       binding: values.binding
     }
     const refused = part.present === undefined ? refusal(part, product, around) : undefined
@@ -106,8 +105,8 @@ const fromText = (text: string): ReadonlyArray<JsonObject> =>
     .map((part) => part.trim())
     .filter((part) => part !== "")
     .map((part) => {
-      const counted = /^(.+?)\s+[x×]\s*(\d+(?:\.\d+)?)$/i.exec(part)
-      return counted === null ? { sku: part } : { sku: counted[1]!, quantity: counted[2]! }
+      const [, sku, quantity] = /^(.+?)\s+[x×]\s*(\d+(?:\.\d+)?)$/i.exec(part) ?? []
+      return sku === undefined || quantity === undefined ? { sku: part } : { sku, quantity }
     })
 const written = (one: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(one).filter(([, value]) => value !== null && value !== ""))

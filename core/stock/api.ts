@@ -18,7 +18,7 @@ const levelFacts = Effect.fnUntraced(function* (
   before: StockLevelRow | undefined
 ): Effect.fn.Return<LevelFacts, Failure, Store> {
   const store = yield* Store
-  const product_id = before?.product_id ?? Number(input.values["product_id" as never])
+  const product_id = before?.product_id ?? (input.values as { readonly product_id: number }).product_id
   return {
     product: yield* store.get(products, product_id),
     bulk_levels: yield* store.find(stock_levels, { product_id, stock_category: 10, is_sub_hired: false })

@@ -261,7 +261,7 @@ describe("the chart of a product's claims", () => {
 describe("the sweep for shortages", () => {
   const short = (store_id: number) => ({
     stock: [bulk(0, { store_id }), bulk(0, { store_id, product_id: 7 })],
-    claims: [
+    demands: [
       demandFixture(store_id === S ? 2 : 9, "07-15", "07-16", { store_id }),
       demandFixture(1, "07-14", "07-16", { store_id, product_id: 7 })
     ],
