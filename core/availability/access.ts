@@ -1,4 +1,4 @@
-/** What every question about availability shares: who may ask, and at which store. */
+/** What the endpoints of availability share: the permission, and the store of the request. */
 import { Effect } from "effect"
 import type { Failure, Input } from "../kernel/endpoint.ts"
 import { Store } from "../kernel/store/store.ts"
@@ -6,7 +6,7 @@ import { type StoreRow, stores } from "../stores/stores.ts"
 
 export const access = { ability: "availability:read", permission: "availability.view" } as const
 
-/** The store a checked `store_id` names. */
+/** The store of a `store_id` that was checked already; a missing row is a defect. */
 export const requestedStore = Effect.fnUntraced(function* (
   input: Pick<Input, "body">
 ): Effect.fn.Return<StoreRow, Failure, Store> {

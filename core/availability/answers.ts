@@ -1,4 +1,4 @@
-/** What answers about availability hold (rules/availability 6): the interfaces of the same names, as the description tells them. */
+/** Answers of the availability endpoints (rules/availability 6), as OpenAPI describes them. */
 import { boolean, choice, date, integer, text, timestamp } from "../kernel/field.ts"
 import * as Shown from "../kernel/answer-schema.ts"
 import { phase_labels } from "./phase.ts"

@@ -1,4 +1,4 @@
-/** How availability is asked for (rules/availability 6). */
+/** Endpoints of availability for one product (rules/availability 6). */
 import { Effect } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { type Answer, type Failure, get, type Input } from "../kernel/endpoint.ts"
@@ -33,8 +33,8 @@ const whenFields = {
   as_of: timestamp({
     nullable: true,
     describe:
-      "What was believed at this earlier time: the histories of the product, its parts, its stock and whatever claimed it are " +
-      "read again up to then, so it costs more the longer these are"
+      "What was believed at this earlier time: the histories of the product, its parts, its stock and whatever " +
+      "claimed it are read again up to then, so it costs more the longer these are"
   })
 }
 
@@ -46,11 +46,11 @@ const pointOrRange = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Answer<Shown.KeysShown<typeof pointOrRangeShown>>, Failure, Store | CommandRuntime> {
   const store = yield* requestedStore(input)
   const zone = zoneOf(store)
-  // Of a deleted product nothing is counted.
+  // A deleted product counts as nothing.
   const product_ids = product === undefined || product.deleted_at !== null ? [] : [product.id]
   const as_of =
     typeof input.values["as_of"] === "string" ? instantOf(momentIn(input.body, "as_of", zone).at) : undefined
-  const then = as_of === undefined ? {} : { as_of }
+  const echoed_as_of = as_of === undefined ? {} : { as_of }
   const snapshotOver = (window: Period): Effect.Effect<AvailabilitySnapshot, Failure, Store | CommandRuntime> =>
     as_of === undefined
       ? loadSnapshot(store.id, { product_ids, window: withMargin(window) }, input)
@@ -59,7 +59,7 @@ const pointOrRange = Effect.fnUntraced(function* (
     const { at } = momentIn(input.body, "date", zone)
     const snapshot = yield* snapshotOver({ from: at, to: at })
     return ok({
-      availability: { ...(yield* rejectingLimits(() => pointAvailability(snapshot, product_id, at))), ...then }
+      availability: { ...(yield* rejectingLimits(() => pointAvailability(snapshot, product_id, at))), ...echoed_as_of }
     })
   }
   const span = yield* spanIn(input.body, zone)
@@ -75,7 +75,10 @@ const pointOrRange = Effect.fnUntraced(function* (
   const inside = clipped(window, horizon) ?? { from: horizon.from, to: horizon.from }
   const snapshot = yield* snapshotOver(inOrder(inside))
   return ok({
-    availability: { ...(yield* rejectingLimits(() => rangeAvailability(snapshot, product_id, window))), ...then }
+    availability: {
+      ...(yield* rejectingLimits(() => rangeAvailability(snapshot, product_id, window))),
+      ...echoed_as_of
+    }
   })
 })
 

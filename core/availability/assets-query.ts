@@ -1,4 +1,4 @@
-/** Which units are free and who holds the others, asked of the database: for people who pick and for whoever allocates. */
+/** Queries for the free units of a product, and for the demands that stand in the way of allocating a unit. */
 import { Effect } from "effect"
 import { type DemandRow, demands } from "../demands/schema.ts"
 import type { Failure } from "../kernel/endpoint.ts"
@@ -34,8 +34,9 @@ export const freeAssets = Effect.fnUntraced(function* (
 })
 
 /**
- * Active demands that stand in the way of holding these units in [from, to) (instants; the caller's buffers included),
- * overdue ones among them; by unit, then start. `except` leaves out one source, e.g. the line being allocated.
+ * Active demands that stand in the way of holding these units in [from, to), overdue ones included; by unit, then
+ * start. Instants are ISO 8601; the window includes the caller's own buffers. `except` leaves out one source, such as
+ * the line being allocated.
  */
 export const assetConflicts = Effect.fnUntraced(function* (
   asset_ids: ReadonlyArray<number>,
@@ -48,8 +49,10 @@ export const assetConflicts = Effect.fnUntraced(function* (
   const bound = bindings(store.dialect)
   const to = window.to > window.from ? window.to : boundInstant(Date.parse(window.from) + 1)
   const rows = yield* store.run(
-    `select ${columnList(demands)} from claims where asset_id in (${asset_ids.map(bound.bind).join(", ")}) and is_active = true and reaches_to > ${bound.bind(window.from)} ` +
-      `and buffered_starts_at < ${bound.bind(to)} and (buffered_ends_at > ${bound.bind(window.from)} or ("out" = true and ends_at < ${bound.bind(now)})) ` +
+    `select ${columnList(demands)} from ${demands.name} ` +
+      `where asset_id in (${asset_ids.map(bound.bind).join(", ")}) and is_active = true ` +
+      `and reaches_to > ${bound.bind(window.from)} and buffered_starts_at < ${bound.bind(to)} ` +
+      `and (buffered_ends_at > ${bound.bind(window.from)} or ("out" = true and ends_at < ${bound.bind(now)})) ` +
       "order by asset_id, starts_at, id",
     bound.values
   )

@@ -1,4 +1,4 @@
-/** Which serialised units are free, and who holds one that is not (rules/availability 6.4). */
+/** Which serialised units are free in a window, and which demands hold those that are not (rules/availability 6.4). */
 import { type Period, meets } from "../values/period.ts"
 import type { AvailabilitySnapshot } from "./snapshot.ts"
 import { type Buffers, type ActiveDemand, noBuffers } from "./demand.ts"
@@ -22,8 +22,10 @@ export const availableAssets = (
   product_id: number,
   window: Period
 ): ReadonlyArray<AvailableAsset> => {
-  const asked = widened(window, snapshot.products.get(product_id) ?? noBuffers)
-  const held = new Set(holdersIn(snapshot.claimsOf(product_id), asked).map(({ demand }) => demand.asset_id))
+  const window_with_buffers = widened(window, snapshot.products.get(product_id) ?? noBuffers)
+  const held = new Set(
+    holdersIn(snapshot.demandsOf(product_id), window_with_buffers).map(({ demand }) => demand.asset_id)
+  )
   return snapshot
     .stockOf(product_id)
     .filter((row) => row.is_unit && row.from <= window.from && row.to >= window.to && !held.has(row.level.id))
@@ -38,7 +40,7 @@ export const availableAssets = (
     .sort((one, other) => one.id - other.id)
 }
 
-/** Who stands in the way of allocating one unit for a window, first come first; empty when nobody does. */
+/** The demands that prevent allocating one unit for a window, by start; none when it is free. */
 export const holdersOfAsset = (
   snapshot: AvailabilitySnapshot,
   product_id: number,
@@ -46,7 +48,7 @@ export const holdersOfAsset = (
   window: Period,
   buffers: Buffers = noBuffers
 ): ReadonlyArray<ActiveDemand> =>
-  holdersIn(snapshot.claimsOf(product_id), widened(window, buffers))
+  holdersIn(snapshot.demandsOf(product_id), widened(window, buffers))
     .filter(({ demand }) => demand.asset_id === asset_id)
     .sort((one, other) => one.from - other.from || one.demand.id - other.demand.id)
 

@@ -17,7 +17,7 @@ export interface CalendarProduct {
   readonly product_id: number
   /** Null once the product is deleted. */
   readonly product_name: string | null
-  /** Composed, so that its figures are what its parts allow; only told when kits are asked for. */
+  /** Composed of parts, which its figures follow; only with `include_kits`. */
   readonly is_kit?: boolean
   readonly days: ReadonlyArray<CalendarDay>
 }
@@ -37,9 +37,8 @@ export interface CalendarRequest {
 }
 
 /**
- * Days from `from` to `to`, both included, of every tracked product with stock or demands here, by id. Composed
- * products are derived when asked for: without `include_kits` they do not appear, with it those appear of which this
- * store has ever had or promised the kit or a part.
+ * Days from `from` to `to`, both included, of every tracked product with stock or demands at the store, by id. Composed
+ * products appear with `include_kits` only: those of which the store ever had stock of or demands on the kit or a part.
  */
 export const availabilityCalendar = (
   snapshot: AvailabilitySnapshot,
@@ -84,7 +83,7 @@ export const availabilityCalendar = (
 const isComposed = (snapshot: AvailabilitySnapshot, product_id: number): boolean =>
   compositionOf(snapshot.products.get(product_id)) !== "plain"
 
-/** Live composed products this store has, or has a part of at whatever depth. */
+/** Live composed products that the store knows, or knows a part of, at any depth. */
 const kitsHere = (snapshot: AvailabilitySnapshot): ReadonlyArray<number> => {
   const here = new Map<number, boolean>(snapshot.known.map((id) => [id, true]))
   const reaches = (id: number): boolean => {

@@ -1,4 +1,5 @@
-/** Slots gathered into store-local days, for calendars, charts and sweeps (rules/availability 5, 6.5). */
+/** Slots grouped into days of the store, for calendars, charts and sweeps (rules/availability 5, 6.5). */
+import { firstOf, lastOf } from "../values/lists.ts"
 import { type LocalDay, type LocalMoment, dayOfMoment, localDays } from "../values/period.ts"
 import { dayOf } from "../values/zone.ts"
 import type { AvailabilitySnapshot } from "./snapshot.ts"
@@ -6,7 +7,7 @@ import { freeUnits, KitNestedTooDeep, type FreeUnitsCache } from "./kits.ts"
 import { mergedBounds, slotBounds } from "./slots.ts"
 import { timelineOf } from "./timeline.ts"
 
-/** The days of a span inside the horizon, and the bounds to count over. Made once, used for every product. */
+/** The days of a span inside the horizon, and the slot bounds to count over; the same for every product of a store. */
 export interface DayGrid {
   readonly days: ReadonlyArray<LocalDay>
   readonly bounds: ReadonlyArray<number>
@@ -26,9 +27,9 @@ export const dayGrid = (snapshot: AvailabilitySnapshot, from: LocalMoment, to: L
   const last = earliest(dayOfMoment(to, snapshot.zone), dayOf(snapshot.horizon.to - 1, snapshot.zone))
   const days = localDays(first, last, snapshot.zone)
   if (days.length === 0) return { days, bounds: [] }
-  const start = days[0]!.from,
-    end = days[days.length - 1]!.to
-  // Hourly slots straddle midnight where the zone is half an hour off; a day is judged by its own part of them.
+  const start = firstOf(days).from,
+    end = lastOf(days).to
+  // Where the zone is half an hour off, hourly slots cross midnight: they are cut there.
   const bounds = mergedBounds(slotBounds(start, end, snapshot.resolution, snapshot.zone), [
     ...days.map((day) => day.from),
     end
@@ -36,7 +37,7 @@ export const dayGrid = (snapshot: AvailabilitySnapshot, from: LocalMoment, to: L
   return { days, bounds: bounds.filter((bound) => bound >= start && bound <= end) }
 }
 
-/** One cell per day for one product, counted from its own stock. */
+/** One cell per day of one product, from its own stock and demands. */
 export const dayCells = (snapshot: AvailabilitySnapshot, product_id: number, grid: DayGrid): ReadonlyArray<DayCell> => {
   if (grid.days.length === 0) return []
   const { available, pending_checkin } = timelineOf(snapshot, product_id, grid.bounds)
@@ -44,8 +45,8 @@ export const dayCells = (snapshot: AvailabilitySnapshot, product_id: number, gri
 }
 
 /**
- * One cell per day of a composed product: the day's lowest of what its parts allow slot by slot. Undefined when nothing
- * can be said: a catalogue kit without pool parts, or one nested more deeply than it may be.
+ * One cell per day of a composed product: the lowest and highest number its parts allow in the day's slots. Undefined
+ * where that cannot be computed: a catalogue kit without pool parts, or one nested too deeply.
  */
 export const kitCells = (
   snapshot: AvailabilitySnapshot,
@@ -73,7 +74,7 @@ const freeUnlessTooDeep = (
   }
 }
 
-/** Figures per slot gathered into the days of the grid. */
+/** Groups figures per slot into the days of the grid. */
 const cellsOf = (
   { bounds, days }: DayGrid,
   available: ReadonlyArray<number>,
@@ -84,10 +85,10 @@ const cellsOf = (
     let min_available = Number.POSITIVE_INFINITY,
       max_available = Number.NEGATIVE_INFINITY,
       pending_checkin = 0
-    for (; slot < available.length && bounds[slot]! < to; slot++) {
-      min_available = Math.min(min_available, available[slot]!)
-      max_available = Math.max(max_available, available[slot]!)
-      pending_checkin = Math.max(pending_checkin, pending[slot]!)
+    for (; slot < available.length && (bounds[slot] ?? to) < to; slot++) {
+      min_available = Math.min(min_available, available[slot] ?? 0)
+      max_available = Math.max(max_available, available[slot] ?? 0)
+      pending_checkin = Math.max(pending_checkin, pending[slot] ?? 0)
     }
     return { date, min_available, max_available, pending_checkin }
   })

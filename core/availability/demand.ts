@@ -1,4 +1,6 @@
-/** Demands on stock: who wants how much of what, from when to when (rules/availability 2). */
+/**
+ * Reading stored demands: windows with buffers, overdue returns, units waiting for their check (rules/availability 2).
+ */
 import { millisOf, openEnd, plusMinutes } from "../values/time.ts"
 import { type Period, openEndMillis } from "../values/period.ts"
 import type { Demand } from "../demands/demand.ts"
@@ -14,7 +16,7 @@ export interface Buffers {
 
 export const noBuffers: Buffers = { before_minutes: 0, after_minutes: 0 }
 
-/** The frozen window with buffers. An open end stays the open end (rules/availability 2.6). */
+/** The window with buffers, to be stored with the demand. An open end stays open (rules/availability 2.6). */
 export const bufferedWindow = (
   starts_at: string,
   ends_at: string,
@@ -28,7 +30,7 @@ export const bufferedWindow = (
   }
 }
 
-/** A demand as it stands now: its windows in milliseconds, overdue returns taken as open-ended. */
+/** A demand at a given instant: its windows in milliseconds, without an end where the return is overdue. */
 export interface ActiveDemand extends Period {
   readonly demand: Demand
   /** `from`, `to` of the period include buffers; these do not. */
@@ -39,8 +41,9 @@ export interface ActiveDemand extends Period {
 }
 
 /**
- * Reads a demand at `now`. Overdue is judged here, not by a sweep: an active demand whose end has passed while a unit is
- * still out has no known end (rules/availability 2.7). The waiting time runs from the return to the check (2.8).
+ * Reads a demand at `now` (ms). Whether it is overdue is decided here, when it is read: an active demand whose end has
+ * passed while a unit is out has no known end (rules/availability 2.7). Waiting runs from the return to the check
+ * (2.8).
  */
 export const activeDemand = (demand: Demand, now: number): ActiveDemand => {
   const starts = millisOf(demand.starts_at),
@@ -56,7 +59,7 @@ export const activeDemand = (demand: Demand, now: number): ActiveDemand => {
   }
 }
 
-/** Only single units take part; a unit finalised without a check no longer waits. */
+/** Only demands on single units wait; a unit finalised without a check does not. */
 const waitingTime = (demand: Demand): Period | undefined => {
   if (demand.asset_id === null || demand.returned_at === null) return undefined
   if (demand.pending_checkin) return { from: millisOf(demand.returned_at), to: openEndMillis }
@@ -65,9 +68,7 @@ const waitingTime = (demand: Demand): Period | undefined => {
     : { from: millisOf(demand.returned_at), to: millisOf(demand.checked_at) }
 }
 
-/**
- * Names and colours of the registered sources; any other source is counted under its own name (rules/availability 2.2).
- */
+/** Names and colours of the known sources; any other source goes by its own name (rules/availability 2.2). */
 const sources: ReadonlyMap<string, { readonly name: string; readonly colour: string }> = new Map([
   ["opportunity_item", { name: "Bookings", colour: "#3B82F6" }],
   ["container", { name: "Containers", colour: "#0EA5E9" }]
@@ -75,7 +76,7 @@ const sources: ReadonlyMap<string, { readonly name: string; readonly colour: str
 
 export const sourceColour = (source_type: string): string | null => sources.get(source_type)?.colour ?? null
 
-/** What an opportunity is called by people. */
+/** What people call an opportunity. */
 export interface OpportunityName {
   readonly subject: string | null
   readonly number: string | null
@@ -84,8 +85,8 @@ export interface OpportunityName {
 /** The opportunity's subject, else its number; else "Bookings #12" (rules/availability 6.6). */
 export const sourceName = (demand: Demand, opportunities: ReadonlyMap<number, OpportunityName>): string => {
   const opportunity = demand.opportunity_id === null ? undefined : opportunities.get(demand.opportunity_id)
-  const called = [opportunity?.subject, opportunity?.number].find(
+  const opportunity_name = [opportunity?.subject, opportunity?.number].find(
     (text) => text !== undefined && text !== null && text !== ""
   )
-  return called ?? `${sources.get(demand.source_type)?.name ?? demand.source_type} #${demand.source_id}`
+  return opportunity_name ?? `${sources.get(demand.source_type)?.name ?? demand.source_type} #${demand.source_id}`
 }

@@ -1,8 +1,9 @@
 /**
- * The first window in which a whole list is free. Every product is counted once, slot by slot; what is short is a
- * stretch of blocked time, and the search leaps from the end of one stretch to the next: (demands + slots + stretches),
- * never a try per minute.
+ * The first window in which a whole list of products is free. Every product is counted once, slot by slot; runs of
+ * slots in which it is short are blocked stretches, and the search moves on from the end of one stretch to the next.
+ * Cost: demands + slots + stretches.
  */
+import { itemAt } from "../values/lists.ts"
 import { instantOf } from "../values/time.ts"
 import { dateAfter } from "../values/period.ts"
 import { dayOf, instantOfWall, startOfDay, wallOf } from "../values/zone.ts"
@@ -26,8 +27,9 @@ export interface FitRequest {
 }
 
 /**
- * `not_enough`: never that many free at once; `booked`: free at times, never long enough; `no_common_window`: each product
- * fits by itself, never all together; `window_too_short`: no permitted start leaves room for the hire.
+ * Why there is no window. `not_enough`: never that many free at once; `booked`: free at times, never long enough;
+ * `no_common_window`: each product fits by itself, never all together; `window_too_short`: no permitted start leaves
+ * room for the hire.
  */
 export type FitFailure = "not_enough" | "booked" | "no_common_window" | "window_too_short"
 
@@ -37,7 +39,7 @@ export interface Bottleneck {
   readonly needed_quantity: number
   /** The most that are free in any slot of the search. */
   readonly most_available: number
-  /** The lines of the list that need it, from 0: of a kit's part those with the kit. */
+  /** Indexes of the lines that need it, from 0; a part of a kit is needed by the kit's lines. */
   readonly lines: ReadonlyArray<number>
 }
 export interface Fit {
@@ -58,14 +60,19 @@ interface Need extends Bottleneck {
 }
 
 /**
- * The earliest window of that length in which nothing on the list is short, each product's own preparation and turnaround
- * included, kits by their parts. Without one, why not. Throws KitNestedTooDeep and TooManySlots.
+ * The earliest window of the length asked for in which nothing on the list is short, each product with its own buffers,
+ * kits by their parts; without one, the reason. Throws KitNestedTooDeep and TooManySlots.
  */
-export const earliestFit = (snapshot: AvailabilitySnapshot, asked: FitRequest): Fit => {
+export const earliestFit = (snapshot: AvailabilitySnapshot, request: FitRequest): Fit => {
   const reach = widest(snapshot)
-  const bounds = slotBounds(asked.from - reach.before, asked.until + reach.after, snapshot.resolution, snapshot.zone)
-  const needs = needsOfList(snapshot, asked, bounds)
-  const clock = clockOf(snapshot, asked, bounds)
+  const bounds = slotBounds(
+    request.from - reach.before,
+    request.until + reach.after,
+    snapshot.resolution,
+    snapshot.zone
+  )
+  const needs = needsOfList(snapshot, request, bounds)
+  const clock = clockOf(snapshot, request, bounds)
   const found = firstStart(needs, clock)
   if (found !== undefined)
     return {
@@ -110,18 +117,19 @@ const dayStartFrom = (instant: number, zone: string): number => {
   return start === instant ? start : startOfDay(dateAfter(day), zone)
 }
 
-/** The search itself: every turn leaves at least one blocked stretch behind. */
+/** The search: every round moves past at least one blocked stretch. */
 const firstStart = (needs: ReadonlyArray<Need>, { aligned, endOf, from, until }: Clock): number | undefined => {
-  const next = needs.map(() => 0)
+  const pending = needs.map((need) => ({ need, next: 0 }))
   for (let start = aligned(from); start < until;) {
     const end = endOf(start)
     if (end > until) return undefined
     let free = start
-    needs.forEach((need, at) => {
-      while (next[at]! < need.blocked.length && need.blocked[next[at]!]!.to <= start - need.before) next[at]! += 1
-      const stretch = need.blocked[next[at]!]
-      if (stretch !== undefined && stretch.from < end + need.after) free = Math.max(free, stretch.to + need.before)
-    })
+    for (const one of pending) {
+      const { after, before, blocked } = one.need
+      while (one.next < blocked.length && itemAt(blocked, one.next).to <= start - before) one.next += 1
+      const stretch = blocked[one.next]
+      if (stretch !== undefined && stretch.from < end + after) free = Math.max(free, stretch.to + before)
+    }
     if (free === start) return start
     start = aligned(free)
   }
@@ -140,7 +148,7 @@ const widest = (snapshot: AvailabilitySnapshot): { readonly before: number; read
   return { before: before * minute, after: after * minute }
 }
 
-/** What the list takes from stock, kits taken apart and equal products added up. Untracked products are never short. */
+/** What the list takes from stock: kits as their parts, equal products added up. Untracked products are never short. */
 const needsOfList = (
   snapshot: AvailabilitySnapshot,
   { from, lines, until }: FitRequest,
@@ -156,7 +164,7 @@ const needsOfList = (
   lines.forEach(({ product_id, quantity }, line) => {
     if (!isTracked(snapshot, product_id)) return
     const demands = plannedDemands([{ product_id, quantity, store_id: snapshot.store_id, from, to: until }], snapshot)
-    // A kit of which nothing can be said cannot be promised either.
+    // A kit without parts to count is never free: it is needed as itself.
     if (demands.length === 0) want(product_id, requestedUnits(quantity), line)
     for (const demand of demands) want(demand.product_id, demand.quantity, line)
   })
@@ -171,7 +179,8 @@ const needsOfList = (
       most_available: bounds
         .slice(1)
         .reduce(
-          (most, end, slot) => (bounds[slot]! < until && end > from ? Math.max(most, free?.[slot] ?? 0) : most),
+          (most, end, slot) =>
+            (bounds[slot] ?? until) < until && end > from ? Math.max(most, free?.[slot] ?? 0) : most,
           Number.NEGATIVE_INFINITY
         ),
       lines: [...of].sort((one, other) => one - other),
@@ -191,12 +200,15 @@ const blockedStretches = (
     if (!isShort(slot)) continue
     const first = slot
     while (slot + 1 < bounds.length - 1 && isShort(slot + 1)) slot++
-    stretches.push({ from: bounds[first]!, to: bounds[slot + 1]! })
+    stretches.push({ from: itemAt(bounds, first), to: itemAt(bounds, slot + 1) })
   }
   return stretches
 }
 
-/** Which product to blame: the one furthest from enough; else, of those that never fit, the one blocked longest. */
+/**
+ * The product that prevents a window: the one with the most missing; else, of those that never fit, the longest
+ * blocked.
+ */
 const bottleneckOf = (needs: ReadonlyArray<Need>, clock: Clock): Pick<Fit, "reason" | "bottleneck"> => {
   const lacking = needs.filter((need) => need.most_available < need.needed_quantity)
   if (lacking.length > 0)

@@ -1,4 +1,5 @@
 /** The chart of one product's demands (rules/availability 6.6). */
+import { firstOf, itemAt } from "../values/lists.ts"
 import { instantOf } from "../values/time.ts"
 import { type LocalMoment, type Period, endOfMoment, meets, overlaps } from "../values/period.ts"
 import { type AvailabilitySnapshot, compositionOf, isTracked } from "./snapshot.ts"
@@ -45,7 +46,9 @@ export interface AvailabilityGantt {
   readonly shortages: ReadonlyArray<GanttShortage>
 }
 
-/** Active demands that meet the window, and the days short inside it. A `to` written as a plain date counts whole. */
+/**
+ * Active demands that meet the window, and its days with a shortage. A `to` given as a plain date includes that day.
+ */
 export const availabilityGantt = (
   snapshot: AvailabilitySnapshot,
   product_id: number,
@@ -55,7 +58,7 @@ export const availabilityGantt = (
   asset_ids?: ReadonlyArray<number>
 ): AvailabilityGantt => {
   const window: Period = { from: from.at, to: endOfMoment(to, snapshot.zone) }
-  const active = snapshot.claimsOf(product_id).filter((demand) => demand.demand.is_active && meets(demand, window))
+  const active = snapshot.demandsOf(product_id).filter((demand) => demand.demand.is_active && meets(demand, window))
   const wanted = asset_ids === undefined ? undefined : new Set<number | null>(asset_ids)
   const levels = new Map(snapshot.stockOf(product_id).map(({ level }) => [level.id, level]))
   return {
@@ -63,7 +66,9 @@ export const availabilityGantt = (
     store_id: snapshot.store_id,
     from: instantOf(from.at),
     to: instantOf(to.at),
-    total_stock: stockTotals([window.from, Math.max(window.to, window.from + 1)], snapshot.stockOf(product_id))[0]!,
+    total_stock: firstOf(
+      stockTotals([window.from, Math.max(window.to, window.from + 1)], snapshot.stockOf(product_id))
+    ),
     demands: active
       .filter(({ demand }) => wanted === undefined || wanted.has(demand.asset_id))
       .sort(byAssetThenStart)
@@ -79,13 +84,13 @@ export interface GanttPart extends Omit<AvailabilityGantt, "store_id" | "from" |
   readonly binding: "pool" | "fixed"
 }
 export interface KitGantt {
-  /** What the parts allow, day by day; empty when nothing can be said. */
+  /** What the parts allow, day by day; empty where that cannot be computed. */
   readonly days: ReadonlyArray<{ readonly date: string; readonly available: number }>
   /** A chart for every part, nested kits taken apart. */
   readonly parts: ReadonlyArray<GanttPart>
 }
 
-/** Of a composed product: what its parts allow each day, and who claims them. Of a plain one: no parts. */
+/** Of a composed product: what its parts allow each day, and the demands on them. Of a plain one: no parts. */
 export const kitGantt = (
   snapshot: AvailabilitySnapshot,
   product_id: number,
@@ -120,7 +125,7 @@ interface Leaf {
   readonly quantity: number
   readonly binding: "pool" | "fixed"
 }
-/** The parts of a composed product down to what is stock itself, no deeper than kits may be nested. */
+/** The parts of a composed product that are stock themselves, no deeper than kits may be nested. */
 export const leavesOf = (
   snapshot: AvailabilitySnapshot,
   product_id: number,
@@ -180,13 +185,18 @@ const shortDays = (
   demands: ReadonlyArray<ActiveDemand>
 ): ReadonlyArray<GanttShortage> => {
   const grid = dayGrid(snapshot, from, to)
-  const dayAt = new Map(grid.days.map((day) => [day.date, day]))
-  return dayCells(snapshot, product_id, grid)
-    .filter((cell) => cell.min_available < 0)
-    .map((cell) => ({
-      from: cell.date,
-      to: cell.date,
-      severity: -cell.min_available,
-      in_buffer_zone: !demands.some((demand) => overlaps(demand.hire, dayAt.get(cell.date)!))
-    }))
+  const cells = dayCells(snapshot, product_id, grid)
+  return grid.days.flatMap((day, at) => {
+    const { min_available } = itemAt(cells, at)
+    return min_available >= 0
+      ? []
+      : [
+          {
+            from: day.date,
+            to: day.date,
+            severity: -min_available,
+            in_buffer_zone: !demands.some((demand) => overlaps(demand.hire, day))
+          }
+        ]
+  })
 }

@@ -1,4 +1,4 @@
-/** Availability of composed products: what is free is what its parts allow, slot by slot (rules/availability 7.3). */
+/** Availability of composed products: as many as their parts allow, slot by slot (rules/availability 7.3). */
 import { millisOf } from "../values/time.ts"
 import { openEndMillis } from "../values/period.ts"
 import {
@@ -24,8 +24,8 @@ export class KitNestedTooDeep extends Error {
 }
 
 /**
- * Free units of any product per slot: stock minus demands for a plain one, what its parts allow for a composed one.
- * Undefined when a catalogue kit has no pool part, so nothing can be said. Throws KitNestedTooDeep.
+ * Free units of any product per slot: stock minus demands for a plain one, as many as the parts allow for a composed
+ * one. Undefined for a catalogue kit without pool parts, which cannot be counted. Throws KitNestedTooDeep.
  */
 export const freeUnits = (
   snapshot: AvailabilitySnapshot,
@@ -34,7 +34,7 @@ export const freeUnits = (
   known: FreeUnitsCache = new Map()
 ): ReadonlyArray<number> | undefined => freeAt(snapshot, product_id, bounds, 0, known)
 
-/** What was counted already, by product, of ONE snapshot over ONE list of bounds: kits share their parts. */
+/** Results by product, of one snapshot over one list of bounds: kits share parts. */
 export type FreeUnitsCache = Map<number, ReadonlyArray<number> | undefined>
 
 const freeAt = (
@@ -63,7 +63,7 @@ const freeAt = (
 export const poolParts = (product: StockedProduct): ReadonlyArray<KitPart> =>
   product.parts.filter((part) => part.binding === "pool" && part.quantity > 0)
 
-/** How many kits `units` of one part make: whole ones, never fewer than none. Exact to the part's four decimals. */
+/** How many whole kits these units of one part make, at least 0. Exact to the four decimals of the part's quantity. */
 export const kitsFrom = (units: number, part: KitPart): number =>
   Math.max(0, Math.floor((units * 10_000) / Math.round(part.quantity * 10_000)))
 
@@ -85,11 +85,11 @@ const fromPool = (
 }
 
 const lowest = (one: ReadonlyArray<number>, other: ReadonlyArray<number> | undefined): ReadonlyArray<number> =>
-  other === undefined ? one : one.map((units, slot) => Math.min(units, other[slot]!))
+  other === undefined ? one : one.map((units, slot) => Math.min(units, other[slot] ?? 0))
 
 /**
- * Free cases of a container product: its own free stock, less every free case whose fixed slots are not filled. Each
- * case is judged by its own contents and slot by slot; a booking of some other unit of a fixed part changes nothing.
+ * Free cases of a container product per slot: its free stock minus the free cases whose fixed parts are not complete.
+ * Each case is judged by its own contents: demands on other units of a fixed part do not matter.
  */
 const freeHousings = (
   snapshot: AvailabilitySnapshot,
@@ -100,29 +100,29 @@ const freeHousings = (
   const fixed = product.parts.filter((part) => part.binding === "fixed" && part.quantity > 0)
   if (fixed.length === 0) return own
   const stock = snapshot.stockOf(product.id)
-  const demandsOnCases = demandsByAsset(snapshot.claimsOf(product.id))
-  const demandsOnContents = demandsByAsset(fixed.flatMap((part) => snapshot.claimsOf(part.component_product_id)))
+  const demandsOnCases = demandsByAsset(snapshot.demandsOf(product.id))
+  const demandsOnContents = demandsByAsset(fixed.flatMap((part) => snapshot.demandsOf(part.component_product_id)))
   const containerIn = new Map(snapshot.containersOf(product.id).map((container) => [container.housing_id, container]))
-  // Cases counted in bulk cannot be told apart, so none of them can have contents.
+  // Cases in bulk stock have no identity and so no contents: none of them is complete.
   const unfit = stockTotals(
     bounds,
     stock.filter((row) => !row.is_unit)
   )
   for (const unit of stock.filter((row) => row.is_unit)) {
     const here = new SlotTally(bounds),
-      claimed = new SlotTally(bounds)
+      demanded = new SlotTally(bounds)
     here.add(unit.from, unit.to, 1)
-    for (const demand of demandsOnCases.get(unit.level.id) ?? []) claimed.add(demand.from, demand.to, 1)
+    for (const demand of demandsOnCases.get(unit.level.id) ?? []) demanded.add(demand.from, demand.to, 1)
     const isFilled = filledSlots(containerIn.get(unit.level.id), fixed, demandsOnContents, bounds)
-    const demands = claimed.sums()
+    const demand_sums = demanded.sums()
     here.sums().forEach((present, slot) => {
-      if (present > 0 && demands[slot] === 0 && !isFilled[slot]) unfit[slot]! += 1
+      if (present > 0 && demand_sums[slot] === 0 && !isFilled[slot]) unfit[slot] = (unfit[slot] ?? 0) + 1
     })
   }
-  return own.map((units, slot) => units - unfit[slot]!)
+  return own.map((units, slot) => units - (unfit[slot] ?? 0))
 }
 
-/** Per slot, whether every fixed part of one container is packed in full number and free of other claims. */
+/** Per slot, whether every fixed part is packed in one container in full number, without demands of others. */
 const filledSlots = (
   container: PackedContainer | undefined,
   fixed: ReadonlyArray<KitPart>,
@@ -138,7 +138,7 @@ const filledSlots = (
   return filled
 }
 
-/** Per slot, how many units of a part are packed in one container with no demand on them but their packing. */
+/** Per slot, how many units of a part are packed in one container without a demand other than that of their packing. */
 const packedUnits = (
   container: PackedContainer | undefined,
   part: KitPart,
@@ -152,12 +152,12 @@ const packedUnits = (
   return packed.sums()
 }
 
-/** One case of a container product in one slot: why it counts, or does not. */
+/** One case of a container product in one slot: whether it counts as free, and why not. */
 export interface CaseState {
   readonly stock_level_id: number
   readonly container_id: number | null
   readonly is_claimed: boolean
-  /** Every fixed part is in it, in full number and claimed by nothing else. */
+  /** Every fixed part is in it, in full number and without demands of others. */
   readonly is_filled: boolean
   readonly missing: ReadonlyArray<{
     readonly product_id: number
@@ -175,11 +175,12 @@ export const casesAt = (
   const product = snapshot.products.get(product_id)
   if (product === undefined || !["kit", "hybrid"].includes(compositionOf(product))) return []
   const fixed = product.parts.filter((part) => part.binding === "fixed" && part.quantity > 0)
-  const demandsOnCases = demandsByAsset(snapshot.claimsOf(product_id))
-  const demandsOnContents = demandsByAsset(fixed.flatMap((part) => snapshot.claimsOf(part.component_product_id)))
+  const demandsOnCases = demandsByAsset(snapshot.demandsOf(product_id))
+  const demandsOnContents = demandsByAsset(fixed.flatMap((part) => snapshot.demandsOf(part.component_product_id)))
   const containerIn = new Map(snapshot.containersOf(product_id).map((container) => [container.housing_id, container]))
+  const first_slot = bounds.slice(0, 2)
   const touches = ({ from, to }: { readonly from: number; readonly to: number }): boolean =>
-    slotsTouched([bounds[0]!, bounds[1]!], from, to).last === 0
+    slotsTouched(first_slot, from, to).last === 0
   return snapshot
     .stockOf(product_id)
     .filter((unit) => unit.is_unit && touches(unit))
@@ -208,7 +209,7 @@ export const casesAt = (
     .sort((one, other) => one.stock_level_id - other.stock_level_id)
 }
 
-/** Counts one packed unit in the slots where nothing but its own packing demands it. */
+/** Adds one packed unit to the slots in which it has no demand but that of its packing. */
 const addFreeSlots = (
   packed: SlotTally,
   item: PackedItem,

@@ -1,5 +1,5 @@
 /**
- * Which demands an opportunity line and a packed item make (rules/availability 2.4 to 2.6 and 8.5, rules/opportunities 10).
+ * The demands of opportunity lines and of packed units (rules/availability 2.4 to 2.6, 8.5, rules/opportunities 10).
  */
 import { openEnd } from "../values/time.ts"
 import { type StockedProduct, compositionOf } from "./snapshot.ts"
@@ -23,7 +23,9 @@ export interface OpportunityFacts {
   readonly charge_ends_at: string | null
 }
 
-/** One unit allocated to a line. Status: 0 allocated, 1 prepared, 2 dispatched, 3 on hire, 4 checked in, 5 finalised. */
+/**
+ * One unit allocated to a line. Status: 0 allocated, 1 prepared, 2 dispatched, 3 on hire, 4 checked in, 5 finalised.
+ */
 export interface AllocatedUnit {
   readonly stock_level_id: number
   readonly product_id: number
@@ -74,8 +76,9 @@ export const storeOfLine = (
 ): number | null => line.dispatch_store_id ?? opportunity.store_id
 
 /**
- * Every demand of one line. Without a product or a store there is none. Kits claim their pool parts, case kits the case;
- * units allocated claim themselves and the rest of the quantity stays one demand. Throws KitNestedTooDeep and KitTooLarge.
+ * Every demand of one line; none without a product or a store. A kit demands its pool parts, a case kit the case. Each
+ * allocated unit has a demand of its own, and one demand covers the rest of the quantity. Throws KitNestedTooDeep and
+ * KitTooLarge.
  */
 export const demandsOfLine = (
   line: LineFacts,
@@ -99,7 +102,7 @@ export const demandsOfLine = (
   }
   return needsOf(product, products, settings.kit_nesting_max_depth).flatMap(({ per_line, product: needed, is_part }) =>
     needed.is_serialised
-      ? // Units of the line itself come back one by one, with their own demands; only parts go by the line's count.
+      ? // Units of the line's own product have demands of their own when they return; parts follow the line's count.
         demandsOfUnits(base, needed, unitsAsked(line, per_line, is_part, is_part ? line.returned_quantity : 0))
       : demandOfQuantity(base, needed, unitsAsked(line, per_line, is_part, line.returned_quantity))
   )
@@ -122,9 +125,9 @@ interface Need {
   readonly is_part: boolean
 }
 
-/** Different products one kit may claim: more than any real one has, few enough to be written as one fact. */
+/** Different products one kit may demand: more than any real kit has, few enough for one event. */
 export const kit_products_max = 2_000
-/** A kit would claim more than `kit_products_max` different products. */
+/** A kit would demand more than `kit_products_max` different products. */
 export class KitTooLarge extends Error {
   readonly _tag = "KitTooLarge"
   readonly product_id: number
@@ -134,15 +137,16 @@ export class KitTooLarge extends Error {
   }
 }
 
-/** What one unit of a product takes, by product, and how many levels of kits lie in it, itself included. */
+/** What one unit of a product takes, by product, and how many levels of kits are in it, itself included. */
 interface Exploded {
   readonly per_unit: ReadonlyMap<number, number>
   readonly levels: number
 }
 
 /**
- * What one unit of a product takes from stock, kits taken apart: each product once, however many ways lead to it, and each
- * kit looked into once, so the cost goes by what kits are made of and not by the ways. Parts of unknown products are skipped.
+ * What one unit of a product takes from stock, kits resolved into their parts: each product once, also where several
+ * nested kits contain it. Each kit is resolved once, so the cost grows with the number of parts. Unknown products are
+ * skipped.
  */
 const needsOf = (
   product: StockedProduct,
@@ -178,14 +182,14 @@ const needsOf = (
   }))
 }
 
-/** Whole units claimed: a line's own product rounded, a kit's part rounded up; none once all came back. */
+/** Whole units demanded: a line's own product rounded, a kit's part rounded up; none once all came back. */
 const unitsAsked = (line: LineFacts, per_line: number, is_part: boolean, returned: number): number => {
   if (returned > 0 && returned >= line.quantity) return 0
   if (!is_part) return Math.max(0, Math.ceil(exact(requestedUnits(line.quantity) - returned)))
   return Math.max(1, Math.ceil(exact((line.quantity - returned) * per_line)))
 }
 
-/** Takes off what binary fractions add, so that 10 × 1.1 is 11 and not a little more. */
+/** Rounds off the error of binary fractions: 10 × 1.1 is 11, not slightly more. */
 const exact = (quantity: number): number => Math.round(quantity * 1e6) / 1e6
 
 const demandOfQuantity = (base: DemandBase, product: StockedProduct, quantity: number): ReadonlyArray<NewDemand> =>
@@ -199,7 +203,7 @@ const demandOfQuantity = (base: DemandBase, product: StockedProduct, quantity: n
         }
       ]
 
-/** Where single units are tracked, those not allocated never left. */
+/** Units that are tracked one by one leave by their allocation: those not allocated are not out. */
 const isLineOut = (line: LineFacts, product: StockedProduct): boolean =>
   line.dispatched_quantity > line.returned_quantity && !(product.is_serialised && product.id === line.product_id)
 
@@ -215,13 +219,13 @@ const dispatched = 2,
   checkedIn = 4,
   finalised = 5
 
-/** A unit that left early demands from then; one that came back demands until then and no longer. */
+/** The demand of an allocated unit: from its dispatch where that was early, until its return where it is back. */
 const demandOfUnit = (base: DemandBase, product: StockedProduct, unit: AllocatedUnit): NewDemand => {
   const starts_at =
     unit.dispatched_at !== null && unit.dispatched_at < base.starts_at ? unit.dispatched_at : base.starts_at
   const isBack = unit.status === checkedIn || unit.status === finalised
   const waits = unit.status === checkedIn && unit.returned_at !== null && unit.checked_at === null
-  // Where stock is released by its check, a unit back but unchecked still occupies the order.
+  // With release point `checked`, a returned unit stays demanded until its check.
   const isHeldForCheck = waits && base.releasesAtCheck && holdsStock(base.phase)
   const facts = {
     asset_id: unit.stock_level_id,
@@ -265,8 +269,8 @@ const demandOn = (
 })
 
 /**
- * Whether packing takes a unit out of general stock: always in a kit case, in a hybrid one only when its product is a
- * fixed part of the case's product, never in a transport box or a temporary container.
+ * Whether packing takes a unit out of general stock: in a kit always, in a hybrid where its product is a fixed part of
+ * the case's product, in a transport box or a temporary container never.
  */
 export const isPackedUnitHeld = (
   container_product: Pick<StockedProduct, "container_mode" | "parts"> | undefined,
@@ -276,7 +280,7 @@ export const isPackedUnitHeld = (
   (container_product?.container_mode === "hybrid" &&
     container_product.parts.some((part) => part.component_product_id === packed_product_id && part.binding === "fixed"))
 
-/** The demand of one held membership: the unit, from packing on, no buffers, no known end. */
+/** The demand of one held unit: from its packing on, without buffers and without a known end. */
 export const demandOfPackedUnit = (
   packed: {
     readonly container_id: number

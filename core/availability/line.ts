@@ -1,4 +1,4 @@
-/** What is free for one opportunity line, its own demands aside (rules/availability 6.8 and 9). */
+/** What is free for one opportunity line, without its own demands (rules/availability 6.8 and 9). */
 import { instantOf, millisOf } from "../values/time.ts"
 import { type Period, inOrder, openEndMillis } from "../values/period.ts"
 import { type AvailabilitySnapshot, isTracked, withoutSource } from "./snapshot.ts"
@@ -74,7 +74,10 @@ export interface LineShortage {
   readonly is_critical: boolean
 }
 
-/** The shortage of a line, undefined when it has none. Allocated units, if any, are what it asks for (rules/availability 9). */
+/**
+ * The shortage of a line; undefined without one. Where units are allocated, their number is asked for
+ * (rules/availability 9).
+ */
 export const lineShortage = (
   snapshot: AvailabilitySnapshot,
   line: LineRequest,
@@ -82,8 +85,8 @@ export const lineShortage = (
   allocated_quantity = 0,
   resolved_quantity = 0
 ): LineShortage | undefined => {
-  const asked = allocated_quantity > 0 ? { ...line, quantity: allocated_quantity } : line
-  const found = lineAvailability(snapshot, asked)
+  const request = allocated_quantity > 0 ? { ...line, quantity: allocated_quantity } : line
+  const found = lineAvailability(snapshot, request)
   if (!found.has_shortage) return undefined
   const product = snapshot.products.get(line.product_id)
   const available_quantity = Math.max(0, found.available_for_item)
@@ -105,10 +108,10 @@ export const lineShortage = (
   }
 }
 
-/** Whole units a line asks for: halves round up, and a line asks for at least one. */
+/** Whole units a line asks for, at least one; halves round up. */
 export const requestedUnits = (quantity: number): number => Math.max(1, wholeUnits(Math.round(quantity * 10_000)))
 
-/** The fewest free units of a product in any slot the window touches; a kit that cannot be judged has none. */
+/** The fewest free units of a product in any slot the window touches; 0 for a kit that cannot be counted. */
 export const lowestFree = (snapshot: AvailabilitySnapshot, product_id: number, window: Period): number => {
   const { from, to } = countable(snapshot, window)
   return lowest(freeUnits(snapshot, product_id, slotBounds(from, to, snapshot.resolution, snapshot.zone)) ?? []) ?? 0
@@ -120,9 +123,9 @@ const slotMillis: { readonly [R in Resolution]: number } = {
   hourly: 3_600_000
 }
 
-/** An open end is cut to the horizon; a hire that starts beyond it is judged by its first slot. */
+/** An open end is cut to the horizon; of a hire that starts beyond the horizon the first slot counts. */
 const countable = (snapshot: AvailabilitySnapshot, { from, to }: Period): Period => {
-  // A day may have 23 hours, so the ceiling is kept at some distance.
+  // A day may have 23 hours: 10 % below the ceiling no clock change exceeds it.
   const isEndless = to >= openEndMillis || (to - from) / slotMillis[snapshot.resolution] > slotCeiling * 0.9
   if (!isEndless) return { from, to }
   return from >= snapshot.horizon.to

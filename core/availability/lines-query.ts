@@ -1,6 +1,4 @@
-/**
- * Opportunity lines against stock, many at once: what is free for each, its own demands aside (rules/availability 6.8).
- */
+/** What is free for each of many opportunity lines, without its own demands (rules/availability 6.8). */
 import { Effect } from "effect"
 import type { Failure } from "../kernel/endpoint.ts"
 import { Store } from "../kernel/store/store.ts"

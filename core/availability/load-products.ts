@@ -1,6 +1,7 @@
-/** Products as availability sees them: buffers, what they are made of, what their cases hold. */
+/** Queries for the products of a snapshot: their buffers, their parts and what is packed in their cases. */
 import { Effect } from "effect"
-import { containers } from "../packing/schema.ts"
+import { demands } from "../demands/schema.ts"
+import { container_items, containers, live_statuses } from "../packing/schema.ts"
 import { product_components } from "../kits/schema.ts"
 import type { Failure } from "../kernel/endpoint.ts"
 import { decodeValue } from "../kernel/store/dialect.ts"
@@ -23,10 +24,10 @@ interface ProductRow {
   readonly deleted_at: string | null
 }
 const columns =
-  "p.id, p.name, p.stock_method, p.track_availability, p.is_kit, p.container_availability_mode, p.buffer_before_minutes, " +
-  "p.post_rent_unavailability, p.deleted_at"
+  "p.id, p.name, p.stock_method, p.track_availability, p.is_kit, p.container_availability_mode, " +
+  "p.buffer_before_minutes, p.post_rent_unavailability, p.deleted_at"
 
-/** A product row and its parts as a snapshot has them. */
+/** A product row and its parts in the form a snapshot holds. */
 export const asStockedProduct = (row: ProductRow, parts: ReadonlyArray<KitPart>): StockedProduct => ({
   id: row.id,
   name: row.deleted_at === null ? row.name : null,
@@ -39,14 +40,15 @@ export const asStockedProduct = (row: ProductRow, parts: ReadonlyArray<KitPart>)
   parts
 })
 
-/** The products named and everything they are made of, at any depth, by id. Two queries. */
+/** These products and their parts, at any depth, by id. Two queries. */
 export const loadStockedProducts = Effect.fnUntraced(function* (
   product_ids: ReadonlyArray<number>
 ): Effect.fn.Return<ReadonlyMap<number, StockedProduct>, Failure, Store> {
   if (product_ids.length === 0) return new Map()
   const store = yield* Store
+  const distinct_ids = [...new Set(product_ids)]
   const tree = (bind: (value: unknown) => string): string =>
-    `with recursive tree(id) as (select id from products where id in (${[...new Set(product_ids)].map(bind).join(", ")}) ` +
+    `with recursive tree(id) as (select id from products where id in (${distinct_ids.map(bind).join(", ")}) ` +
     "union select c.component_product_id from product_components c join tree on c.product_id = tree.id) "
   const forRows = bindings(store.dialect),
     forParts = bindings(store.dialect)
@@ -60,8 +62,8 @@ export const loadStockedProducts = Effect.fnUntraced(function* (
     quantity: unknown
     binding: "pool" | "fixed"
   }>(
-    `${tree(forParts.bind)} select c.product_id, c.component_product_id, c.quantity, c.binding from product_components c ` +
-      "where c.product_id in (select id from tree) order by c.sort_order, c.id",
+    `${tree(forParts.bind)} select c.product_id, c.component_product_id, c.quantity, c.binding ` +
+      "from product_components c where c.product_id in (select id from tree) order by c.sort_order, c.id",
     forParts.values
   )
   const live = new Set(rows.filter((row) => row.deleted_at === null).map((row) => row.id))
@@ -84,12 +86,12 @@ export const loadStockedProducts = Effect.fnUntraced(function* (
   )
 })
 
-/** As SQL: whether the product had a stock level there at any time. */
+/** SQL condition: the product had a stock level there at any time. `there` is SQL for the store: `= 1`, `in (…)`. */
 export const everStockedSql = (product: string, there: string): string =>
   "exists (select 1 from stock_places made join stock_places here on here.stock_level_id = made.stock_level_id " +
   `where made.product_id = ${product} and here.store_id ${there})`
 
-/** Every product these stores have, had or have promised, without what it is made of. One query. */
+/** Every product these stores have or had stock of or demands on, without its parts. One query. */
 export const loadProductsOfStores = Effect.fnUntraced(function* (
   store_ids: ReadonlyArray<number>
 ): Effect.fn.Return<ReadonlyMap<number, StockedProduct>, Failure, Store> {
@@ -97,14 +99,16 @@ export const loadProductsOfStores = Effect.fnUntraced(function* (
   const bound = bindings(store.dialect)
   const here = (): string => store_ids.map(bound.bind).join(", ")
   const rows = yield* store.run<ProductRow>(
-    `select ${columns} from products p where exists (select 1 from stock_levels s where s.product_id = p.id and s.store_id in (${here()})) ` +
-      `or exists (select 1 from claims c where c.product_id = p.id and c.store_id in (${here()})) or (p.deleted_at is null and ${everStockedSql("p.id", `in (${here()})`)})`,
+    `select ${columns} from products p ` +
+      `where exists (select 1 from stock_levels s where s.product_id = p.id and s.store_id in (${here()})) ` +
+      `or exists (select 1 from ${demands.name} c where c.product_id = p.id and c.store_id in (${here()})) ` +
+      `or (p.deleted_at is null and ${everStockedSql("p.id", `in (${here()})`)})`,
     bound.values
   )
   return new Map(rows.map((row) => [row.id, asStockedProduct(row, [])]))
 })
 
-/** Every live kit and container product with all it is made of. Three queries. */
+/** Every live kit and container product with its parts, at any depth. Three queries. */
 export const composedProducts = Effect.fnUntraced(function* (): Effect.fn.Return<
   ReadonlyMap<number, StockedProduct>,
   Failure,
@@ -112,7 +116,9 @@ export const composedProducts = Effect.fnUntraced(function* (): Effect.fn.Return
 > {
   const store = yield* Store
   const rows = yield* store.run<{ id: number }>(
-    "select id from products where deleted_at is null and ((is_kit = true and container_availability_mode is null) or container_availability_mode in ('kit', 'hybrid'))"
+    "select id from products where deleted_at is null " +
+      "and ((is_kit = true and container_availability_mode is null) " +
+      "or container_availability_mode in ('kit', 'hybrid'))"
   )
   return yield* loadStockedProducts(rows.map((row) => row.id))
 })
@@ -121,7 +127,9 @@ export interface StoredContainer extends PackedContainer {
   readonly store_id: number | null
 }
 
-/** Containers in use of the case kits among the products, with what is or was in them from `from` on. Two queries. */
+/**
+ * Containers in use of the case kits among the products, with what is or was in them since `from` (ms). Two queries.
+ */
 export const packedContainers = Effect.fnUntraced(function* (
   store_ids: ReadonlyArray<number>,
   products: ReadonlyArray<StockedProduct>,
@@ -132,10 +140,9 @@ export const packedContainers = Effect.fnUntraced(function* (
     .map((product) => product.id)
   if (cases.length === 0) return []
   const store = yield* Store
-  const found = (yield* store.find(containers, {
-    product_id: cases,
-    status: ["open", "sealed", "dispatched", "returned"]
-  })).filter((one) => one.store_id === null || store_ids.includes(one.store_id))
+  const found = (yield* store.find(containers, { product_id: cases, status: live_statuses })).filter(
+    (one) => one.store_id === null || store_ids.includes(one.store_id)
+  )
   const items = yield* loadItems(
     store,
     found.map((one) => one.id),
@@ -158,14 +165,15 @@ const loadItems = Effect.fnUntraced(function* (
   if (container_ids.length === 0) return new Map()
   const bound = bindings(store.dialect)
   const rows = yield* store.run<PackedItem & { readonly container_id: number }>(
-    "select id as container_item_id, container_id, serialised_item_id as stock_level_id, product_id, packed_at, unpacked_at from container_items " +
-      `where container_id in (${container_ids.map(bound.bind).join(", ")}) and (unpacked_at is null or unpacked_at > ${bound.bind(boundInstant(from))}) order by id`,
+    "select id as container_item_id, container_id, serialised_item_id as stock_level_id, product_id, packed_at, " +
+      `unpacked_at from ${container_items.name} where container_id in (${container_ids.map(bound.bind).join(", ")}) ` +
+      `and (unpacked_at is null or unpacked_at > ${bound.bind(boundInstant(from))}) order by id`,
     bound.values
   )
   return Map.groupBy(rows, (row) => row.container_id)
 })
 
-/** Instants both databases can compare with: a count may begin before the year 1 or end after the last claim. */
+/** An instant as text that both databases can compare; those before the year 1 or after `openEnd` are cut to these. */
 export const boundInstant = (millis: number): string =>
   millis <= firstMillis ? firstInstant : millis >= lastMillis ? lastInstant : instantOf(millis)
 const firstInstant = "0001-01-01T00:00:00.000Z"

@@ -1,6 +1,6 @@
 /**
- * Bringing snapshots: stock, demands and compositions of many products at many stores in a fixed number of queries. Only
- * demands that meet the window are read, found by their buffered end, so the cost grows with the window, not with history.
+ * Loads snapshots: stock, demands and parts of many products at many stores in a fixed number of queries. Only demands
+ * that meet the window are read, through an index over `reaches_to`: the cost grows with the window, not with history.
  */
 import { Effect } from "effect"
 import type { Failure } from "../kernel/endpoint.ts"
@@ -8,6 +8,7 @@ import type { Settings } from "../kernel/settings.ts"
 import { decodeValue } from "../kernel/store/dialect.ts"
 import { type Bindings, bindings } from "../kernel/store/statement.ts"
 import { Store, type StoreShape } from "../kernel/store/store.ts"
+import { demands } from "../demands/schema.ts"
 import { stock_levels } from "../stock/schema.ts"
 import { stores } from "../stores/stores.ts"
 import type { Period } from "../values/period.ts"
@@ -27,11 +28,14 @@ import type { StockLevel } from "./stock.ts"
 
 export interface SnapshotRequest {
   readonly store_ids: ReadonlyArray<number>
-  /** With all they are made of. Undefined: every product these stores have or have promised, compositions aside. */
+  /**
+   * Products to count, their parts included. Undefined: every product with stock or demands there, composed ones
+   * excepted.
+   */
   readonly product_ids?: ReadonlyArray<number>
-  /** Products not named: every composed product of the catalogue too, with all it is made of. */
+  /** Without `product_ids`: every composed product of the catalogue too, with its parts. */
   readonly with_kits?: boolean
-  /** What is to be counted, milliseconds; demands outside may be absent from the snapshots. */
+  /** The span to count, milliseconds; demands outside it may be absent from the snapshots. */
   readonly window: Period
 }
 export interface SnapshotContext {
@@ -41,39 +45,39 @@ export interface SnapshotContext {
 
 const named_products_max = 2_000
 
-/** One snapshot per store that exists. Twelve queries at most, whatever the number of stores, products and claims. */
+/** One snapshot per store that exists. Twelve queries at most, whatever the number of stores, products and demands. */
 export const loadSnapshots = Effect.fnUntraced(function* (
-  asked: SnapshotRequest,
+  request: SnapshotRequest,
   { now, settings }: SnapshotContext
 ): Effect.fn.Return<ReadonlyMap<number, AvailabilitySnapshot>, Failure, Store> {
   const store = yield* Store
-  const found = yield* store.getMany(stores, asked.store_ids)
+  const found = yield* store.getMany(stores, request.store_ids)
   const store_ids = found.map((one) => one.id)
   if (store_ids.length === 0) return new Map()
-  const { product_ids } = asked
+  const { product_ids } = request
   const products =
     product_ids !== undefined
       ? yield* loadStockedProducts(product_ids)
-      : asked.with_kits === true
+      : request.with_kits === true
         ? new Map([...(yield* loadProductsOfStores(store_ids)), ...(yield* composedProducts())])
         : yield* loadProductsOfStores(store_ids)
-  // So many that naming them would burst a statement are better read with all the others.
+  // A statement takes so many parameters and no more: beyond that the rows of all products are read.
   const of_products = product_ids === undefined || products.size > named_products_max ? undefined : [...products.keys()]
   const levels = yield* loadStock(store, store_ids, of_products)
-  const rows = yield* loadDemands(store, store_ids, of_products, asked.window)
+  const rows = yield* loadDemands(store, store_ids, of_products, request.window)
   const stocked = new Set(levels.map((level) => `${level.store_id}:${level.product_id}`))
-  const once = yield* loadKnown(
+  const known_pairs = yield* loadKnown(
     store,
     store_ids,
     [...products.keys()].filter((id) => store_ids.some((at) => !stocked.has(`${at}:${id}`)))
   )
   const containers =
-    product_ids === undefined && asked.with_kits !== true
+    product_ids === undefined && request.with_kits !== true
       ? []
-      : yield* packedContainers(store_ids, [...products.values()], asked.window.from)
+      : yield* packedContainers(store_ids, [...products.values()], request.window.from)
   const demandsAt = byStore(rows),
     levelsAt = byStore(levels),
-    onceAt = byStore(once)
+    knownAt = byStore(known_pairs)
   return new Map(
     found.map((one) => {
       const snapshot = snapshotOf({
@@ -87,25 +91,25 @@ export const loadSnapshots = Effect.fnUntraced(function* (
         products: [...products.values()],
         containers: containers.filter((container) => container.store_id === null || container.store_id === one.id)
       })
-      // Claims outside the window and stock that is gone were not read, yet their products are known here.
+      // Demands outside the window and deleted stock were not read, yet the store still knows their products.
       return [
         one.id,
         withProducts(
           snapshot,
-          (onceAt.get(one.id) ?? []).map((pair) => pair.product_id)
+          (knownAt.get(one.id) ?? []).map((pair) => pair.product_id)
         )
       ]
     })
   )
 })
 
-/** The snapshot of one store; dies if there is none, for callers whose store was already found. */
+/** The snapshot of one store that is known to exist: a missing one is a defect. */
 export const loadSnapshot = Effect.fnUntraced(function* (
   store_id: number,
-  asked: Omit<SnapshotRequest, "store_ids">,
+  request: Omit<SnapshotRequest, "store_ids">,
   context: SnapshotContext
 ): Effect.fn.Return<AvailabilitySnapshot, Failure, Store> {
-  const snapshot = (yield* loadSnapshots({ ...asked, store_ids: [store_id] }, context)).get(store_id)
+  const snapshot = (yield* loadSnapshots({ ...request, store_ids: [store_id] }, context)).get(store_id)
   return snapshot ?? (yield* Effect.die(new Error(`store ${store_id} vanished while it was being counted`)))
 })
 
@@ -131,7 +135,7 @@ interface StockRow extends Omit<StockLevel, "quantity_held" | "last_transaction_
   readonly is_gone: boolean
 }
 const writtenOff = 6
-/** A row of the table as a snapshot has it. */
+/** A row of the table in the form a snapshot holds. */
 export const stockLevelOf = (
   row: Omit<StockLevel, "last_transaction_type"> & { readonly is_gone: boolean }
 ): StockLevel => ({ ...row, last_transaction_type: row.is_gone ? writtenOff : null })
@@ -143,8 +147,9 @@ const loadStock = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyArray<StockLevel>, Failure> {
   const bound = bindings(store.dialect)
   const rows = yield* store.run<StockRow>(
-    "select id, product_id, store_id, stock_category, quantity_held, is_gone, starts_at, ends_at, item_name, asset_number, serial_number, " +
-      `barcode, location from stock_levels where ${whereSql(bound, store_ids, product_ids)}`,
+    "select id, product_id, store_id, stock_category, quantity_held, is_gone, starts_at, ends_at, item_name, " +
+      "asset_number, serial_number, barcode, location from stock_levels " +
+      `where ${whereSql(bound, store_ids, product_ids)}`,
     bound.values
   )
   return rows.map((row) =>
@@ -155,12 +160,15 @@ const loadStock = Effect.fnUntraced(function* (
   )
 })
 
-/** The columns of a demand: instants and booleans are as they should be when they come, so nothing is decoded. */
+/** The columns of a demand: both databases give instants and booleans in their final form, so nothing is decoded. */
 const demandColumns =
-  "id, product_id, store_id, asset_id, quantity, starts_at, ends_at, buffered_starts_at, buffered_ends_at, source_type, source_id, phase, " +
-  'is_active, "out", pending_checkin, returned_at, checked_at, opportunity_id, container_id'
+  "id, product_id, store_id, asset_id, quantity, starts_at, ends_at, buffered_starts_at, buffered_ends_at, " +
+  'source_type, source_id, phase, is_active, "out", pending_checkin, returned_at, checked_at, ' +
+  "opportunity_id, container_id"
 
-/** Active demands that meet the window; units that are out; units that wait, or waited in the window, for their check. */
+/**
+ * Active demands that meet the window; units that are out; units that wait for their check, or did within the window.
+ */
 const loadDemands = (
   store: StoreShape,
   store_ids: ReadonlyArray<number>,
@@ -171,13 +179,13 @@ const loadDemands = (
   const from = boundInstant(window.from),
     to = boundInstant(Math.max(window.to, window.from + 1))
   return store.run<Demand>(
-    `select ${demandColumns} from claims where ${whereSql(bound, store_ids, product_ids)} ` +
+    `select ${demandColumns} from ${demands.name} where ${whereSql(bound, store_ids, product_ids)} ` +
       `and reaches_to > ${bound.bind(from)} and buffered_starts_at < ${bound.bind(to)} order by id`,
     bound.values
   )
 }
 
-/** Which of these products, without stock somewhere, were ever claimed or kept where: a look into an index per product and store. */
+/** Which of these products ever had demands or stock at which of the stores: one look into an index for each pair. */
 const loadKnown = Effect.fnUntraced(function* (
   store: StoreShape,
   store_ids: ReadonlyArray<number>,
@@ -189,7 +197,8 @@ const loadKnown = Effect.fnUntraced(function* (
     "select p.id as product_id, s.id as store_id from products p, stores s " +
       `where s.id in (${store_ids.map(bound.bind).join(", ")})` +
       (product_ids.length > named_products_max ? "" : ` and p.id in (${product_ids.map(bound.bind).join(", ")})`) +
-      ` and (exists (select 1 from claims c where c.product_id = p.id and c.store_id = s.id) or ${everStockedSql("p.id", "= s.id")})`,
+      ` and (exists (select 1 from ${demands.name} c where c.product_id = p.id and c.store_id = s.id) ` +
+      `or ${everStockedSql("p.id", "= s.id")})`,
     bound.values
   )
 })

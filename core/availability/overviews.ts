@@ -1,4 +1,7 @@
-/** Availability of many products or many days at once: grid, chart and sweep (rules/availability 6.5 to 6.7). */
+/**
+ * Endpoints for many products or days at once: calendar, chart, shortages; and the reasons (rules/availability 6.5 to
+ * 6.7).
+ */
 import { Effect } from "effect"
 import { type Failure, get } from "../kernel/endpoint.ts"
 import { boolean, integer, list, ref, timestamp } from "../kernel/field.ts"
@@ -24,7 +27,7 @@ import { availabilityReasons } from "./reasons.ts"
 import { rejectingLimits, inOrderCheck, momentIn, type Span, withMargin, spanIn } from "./window.ts"
 import { calendarShown, ganttShown, sweepShown, whyShown } from "./answers.ts"
 
-/** What a grid, a chart or a sweep costs in metering (rules/conventions 16). */
+/** What these requests count in metering (rules/conventions 16). */
 const weight = 5
 const spanFields = { from: timestamp({ required: true }), to: timestamp({ required: true }) }
 const include_kits = boolean({
@@ -208,7 +211,7 @@ const why = get("/api/v1/availability/why", {
     })
 })
 
-/** Subjects and numbers of the opportunities that claim any of these products. */
+/** Subjects and numbers of the opportunities with demands on any of these products. */
 export const opportunityNames = Effect.fnUntraced(function* (
   snapshot: AvailabilitySnapshot,
   ...product_ids: ReadonlyArray<number>
@@ -216,7 +219,7 @@ export const opportunityNames = Effect.fnUntraced(function* (
   const ids = [
     ...new Set(
       product_ids
-        .flatMap(snapshot.claimsOf)
+        .flatMap(snapshot.demandsOf)
         .map(({ demand }) => demand.opportunity_id)
         .filter((one) => one !== null)
     )

@@ -1,4 +1,4 @@
-/** Lines nobody has ordered: what they would take if they were an order (rules/availability 2.4), to be counted and forgotten. */
+/** Planned lines: what a list would take if it were an order (rules/availability 2.4). Nothing is stored. */
 import { instantOf, millisOf } from "../values/time.ts"
 import { type Period, inOrder } from "../values/period.ts"
 import { type AvailabilitySnapshot, withDemands } from "./snapshot.ts"
@@ -20,7 +20,7 @@ export const planned_source = "what_if"
 const order = 2,
   active = 0
 
-/** The demands of planned lines as an active order would make them; `source_id` counts the lines from 1. Throws KitNestedTooDeep. */
+/** The demands that an active order would make; `source_id` is the line's number from 1. Throws KitNestedTooDeep. */
 export const plannedDemands = (
   lines: ReadonlyArray<PlannedLine>,
   snapshot: AvailabilitySnapshot
@@ -90,8 +90,8 @@ export interface PlanAnswers {
 }
 
 /**
- * The lines of ONE store judged together, each against everything but itself, and the products they name, slot by slot
- * from their first claim to their last. Throws KitNestedTooDeep and TooManySlots.
+ * The lines of one store judged together, each against everything but itself; and their products slot by slot, from the
+ * first demand to the last. Throws KitNestedTooDeep and TooManySlots.
  */
 export const planAnswers = (
   snapshot: AvailabilitySnapshot,
@@ -140,9 +140,9 @@ const plannedTimeline = (
     to: Math.max(...lines.map((line) => line.to)) + (product?.after_minutes ?? 0) * 60_000
   })
   const range = rangeAvailability(planned, product_id, window)
-  const first = range.slots[0]
-  if (first === undefined) return { ...range, slots: [] }
-  const last = range.slots[range.slots.length - 1]!
+  const first = range.slots.at(0),
+    last = range.slots.at(-1)
+  if (first === undefined || last === undefined) return { ...range, slots: [] }
   const before = freeUnits(
     snapshot,
     product_id,

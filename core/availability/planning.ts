@@ -1,4 +1,8 @@
-/** Questions about what is not booked yet: what a list would do to stock, and when a list could first go out. They write nothing. */
+/**
+ * Endpoints for lists not booked yet: what a list would do to stock, and when it could first go out. Nothing is
+ * written.
+ */
+import { itemAt } from "../values/lists.ts"
 import { Effect } from "effect"
 import { postQuery, type Failure, type Input } from "../kernel/endpoint.ts"
 import { choice, integer, list, object, ref, timestamp } from "../kernel/field.ts"
@@ -19,7 +23,7 @@ import { slotCeiling } from "./slots.ts"
 import { rejectingLimits, inOrderCheck, momentIn, withMargin } from "./window.ts"
 import { earliestFitShown, whatIfShown } from "./answers.ts"
 
-/** What a question about a whole list costs in metering, as grids and charts do (rules/conventions 16). */
+/** What these requests count in metering, as calendars and charts do (rules/conventions 16). */
 const weight = 5
 export const planned_lines_max = 200
 const quantity = integer({ min: 1, max: 1_000_000, default: 1, describe: "Whole units" })
@@ -31,7 +35,8 @@ const whatIf = postQuery("/api/v1/availability/what_if", {
   ...access,
   metering_weight: weight,
   summary:
-    "What a list of lines nobody has ordered would do: free units per product, slot by slot, and what each line lacks. Nothing is written",
+    "What a list of lines nobody has ordered would do: free units per product, slot by slot, and what each line " +
+    "lacks. Nothing is written",
   fields: {
     store_id: ref("stores", { nullable: true, describe: "The store of lines that name none" }),
     lines: list(
@@ -42,7 +47,8 @@ const whatIf = postQuery("/api/v1/availability/what_if", {
         ends_at: timestamp({
           required: true,
           describe:
-            "Excluded; after starts_at, and all lines within the days that the setting availability.span_max_days allows"
+            "Excluded; after starts_at, and all lines within the days that the setting availability.span_max_days " +
+            "allows"
         }),
         store_id: ref("stores", { nullable: true })
       }),
@@ -96,7 +102,7 @@ const whatIf = postQuery("/api/v1/availability/what_if", {
     })
 })
 
-/** Lines with their store found and their dates read on its clock; 422 names the line and its field. */
+/** The lines with their store and their dates in its time zone; 422 names the line and its field. */
 const linesOf = Effect.fnUntraced(function* (
   input: Input
 ): Effect.fn.Return<ReadonlyArray<PlannedLine & { readonly line: number }>, Failure, Store> {
@@ -119,8 +125,9 @@ const linesOf = Effect.fnUntraced(function* (
       return []
     }
     const zone = zones.get(at) ?? "UTC"
-    const from = momentIn(sent[line]!, "starts_at", zone).at,
-      to = momentIn(sent[line]!, "ends_at", zone).at
+    const body = itemAt(sent, line)
+    const from = momentIn(body, "starts_at", zone).at,
+      to = momentIn(body, "ends_at", zone).at
     if (to <= from) errors[`lines.${line}.ends_at`] = ["The ends at field must be after starts at."]
     return [{ line, product_id, quantity, store_id: at, from, to }]
   })
@@ -164,7 +171,8 @@ const fit = postQuery("/api/v1/availability/earliest_fit", {
   ...access,
   metering_weight: weight,
   summary:
-    "The first window of a length in which a whole list is free at a store; or none, and the product that stands in the way",
+    "The first window of a length in which a whole list is free at a store; or none, and the product that stands in " +
+    "the way",
   fields: {
     store_id: ref("stores", { required: true }),
     lines: list(object({ product_id: ref("products", { required: true }), quantity }), {
@@ -176,7 +184,8 @@ const fit = postQuery("/api/v1/availability/earliest_fit", {
     until: timestamp({
       required: true,
       describe:
-        "The window ends by then; a plain date counts whole. As many days after from as the setting availability.span_max_days allows"
+        "The window ends by then; a plain date counts whole. As many days after from as the setting " +
+        "availability.span_max_days allows"
     }),
     duration_minutes: integer({
       min: 1,
@@ -214,7 +223,7 @@ const fit = postQuery("/api/v1/availability/earliest_fit", {
           `The duration minutes field must not be greater than ${days_max * 1_440}.`
         )
       const { align = "slot", duration_days, duration_minutes, lines = [] } = input.values
-      const asked: FitRequest = {
+      const request: FitRequest = {
         lines,
         from,
         until,
@@ -231,7 +240,7 @@ const fit = postQuery("/api/v1/availability/earliest_fit", {
         },
         input
       )
-      const { bottleneck, reason, window } = yield* rejectingLimits(() => earliestFit(snapshot, asked), {
+      const { bottleneck, reason, window } = yield* rejectingLimits(() => earliestFit(snapshot, request), {
         window: "until",
         product: "lines"
       })

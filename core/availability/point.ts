@@ -1,4 +1,5 @@
 /** What is free at one moment (rules/availability 6.1). */
+import { firstOf } from "../values/lists.ts"
 import type { AvailabilitySnapshot } from "./snapshot.ts"
 import { compositionOf } from "./snapshot.ts"
 import { freeUnits } from "./kits.ts"
@@ -25,7 +26,7 @@ export const pointAvailability = (
   at: number
 ): PointAvailability => {
   const bounds = slotBounds(at, at, snapshot.resolution, snapshot.zone)
-  const where = { product_id, store_id: snapshot.store_id, date: dayOf(bounds[0]!, snapshot.zone) }
+  const where = { product_id, store_id: snapshot.store_id, date: dayOf(firstOf(bounds), snapshot.zone) }
   if (compositionOf(snapshot.products.get(product_id)) !== "plain") {
     const available = freeUnits(snapshot, product_id, bounds)?.[0] ?? 0
     return { ...where, total_stock: available, total_demanded: 0, available, demand_breakdown: {} }
@@ -33,9 +34,9 @@ export const pointAvailability = (
   const line = timelineOf(snapshot, product_id, bounds)
   return {
     ...where,
-    total_stock: line.total_stock[0]!,
-    total_demanded: line.total_demanded[0]!,
-    available: line.available[0]!,
+    total_stock: firstOf(line.total_stock),
+    total_demanded: firstOf(line.total_demanded),
+    available: firstOf(line.available),
     demand_breakdown: breakdownAt(line, 0)
   }
 }

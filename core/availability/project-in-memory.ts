@@ -1,31 +1,31 @@
-/** Folding the journal in memory: the same folds as ever, onto a few tables that are looked at and thrown away. */
+/** Projects events onto tables held in memory, for answers about an earlier time. */
 import type { RowChange, Where } from "../kernel/row-change.ts"
 import { type Catalogue, foldStored } from "../kernel/catalogue.ts"
 import type { StoredEvent } from "../kernel/event.ts"
 import type { AnyRow, RowOf, Table } from "../kernel/table.ts"
 
 export interface ProjectedTables {
-  /** The rows of one of the tables folded, in the order they were first written. */
+  /** The rows of one of the tables, in the order they were first written. */
   readonly rows: <T extends Table>(table: T) => ReadonlyArray<RowOf<T>>
 }
 
-/** Folds events, in their order, onto these tables alone; what they do to other tables is left out. */
+/** Projects events in their order onto these tables; changes of other tables are ignored. */
 export const projectInMemory = (
   catalogue: Pick<Catalogue, "events" | "projection">,
   tables: ReadonlyArray<Table>,
   events: ReadonlyArray<StoredEvent>
 ): ProjectedTables => {
-  const kept = new Map<string, Map<unknown, AnyRow>>(tables.map((table) => [table.name, new Map()]))
+  const by_table = new Map<string, Map<unknown, AnyRow>>(tables.map((table) => [table.name, new Map()]))
   for (const event of events) {
     for (const change of foldStored(catalogue, event, event)) {
-      const rows = kept.get(change.table.name)
+      const rows = by_table.get(change.table.name)
       if (rows !== undefined) carryOut(rows, change)
     }
   }
-  // Rows of a table hold what the folds of that table wrote.
+  // Rows of a table hold what the projections of that table wrote.
   return {
     rows: <T extends Table>(table: T) =>
-      [...(kept.get(table.name)?.values() ?? [])] as ReadonlyArray<unknown> as ReadonlyArray<RowOf<T>>
+      [...(by_table.get(table.name)?.values() ?? [])] as ReadonlyArray<unknown> as ReadonlyArray<RowOf<T>>
   }
 }
 

@@ -28,8 +28,8 @@ export interface RangeAvailability {
 }
 
 /**
- * Slots of [from, to), the one in progress at `from` included, inside the horizon. No slots for a product that is not
- * tracked, that this store has never had or promised, or for a kit without pool parts.
+ * Slots of [from, to) inside the horizon, the one in progress at `from` included. No slots for a product that is not
+ * tracked or that the store never had stock of or demands on, nor for a kit without pool parts.
  */
 export const rangeAvailability = (
   snapshot: AvailabilitySnapshot,
@@ -64,19 +64,21 @@ const ownSlots = (
   product_id: number,
   { from, to }: Period
 ): ReadonlyArray<AvailabilitySlot> => {
-  const line = timelineOf(snapshot, product_id, slotBounds(from, to, snapshot.resolution, snapshot.zone))
-  return line.available.map((available, slot) => ({
-    slot_start: instantOf(line.bounds[slot]!),
-    total_stock: line.total_stock[slot]!,
-    total_demanded: line.total_demanded[slot]!,
-    available,
-    // Units back and not yet checked take nothing from what is free; ranges tell them beside what does (rules/availability 2.8).
-    demand_breakdown: {
-      ...breakdownAt(line, slot),
-      ...(line.pending_checkin[slot] === 0 ? {} : { returned_not_checked: line.pending_checkin[slot]! })
-    },
-    pending_checkin_quantity: line.pending_checkin[slot]!
-  }))
+  const bounds = slotBounds(from, to, snapshot.resolution, snapshot.zone)
+  const line = timelineOf(snapshot, product_id, bounds)
+  return line.available.map((available, slot) => {
+    const pending = line.pending_checkin[slot] ?? 0
+    return {
+      slot_start: instantOf(bounds[slot] ?? from),
+      total_stock: line.total_stock[slot] ?? 0,
+      total_demanded: line.total_demanded[slot] ?? 0,
+      available,
+      // Units back but not checked take nothing from what is free; they are listed all the same (rules/availability
+      // 2.8).
+      demand_breakdown: { ...breakdownAt(line, slot), ...(pending === 0 ? {} : { returned_not_checked: pending }) },
+      pending_checkin_quantity: pending
+    }
+  })
 }
 
 const composedSlots = (
@@ -86,7 +88,7 @@ const composedSlots = (
 ): ReadonlyArray<AvailabilitySlot> => {
   const bounds = slotBounds(from, to, snapshot.resolution, snapshot.zone)
   return (freeUnits(snapshot, product_id, bounds) ?? []).map((available, slot) => ({
-    slot_start: instantOf(bounds[slot]!),
+    slot_start: instantOf(bounds[slot] ?? from),
     total_stock: 0,
     total_demanded: 0,
     available,
@@ -95,7 +97,7 @@ const composedSlots = (
   }))
 }
 
-/** The least of many figures, null of none; a loop, because a long range overflows an argument list. */
+/** The lowest figure, null of none. `Math.min(...)` would fail for the number of arguments of a long range. */
 export const lowest = (figures: ReadonlyArray<number>): number | null =>
   figures.reduce<number | null>((least, figure) => (least === null || figure < least ? figure : least), null)
 

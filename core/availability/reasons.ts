@@ -1,4 +1,5 @@
 /** The reasons behind one number: the stock counted, the demands that take it, the parts that limit a kit. */
+import { itemAt } from "../values/lists.ts"
 import { instantOf } from "../values/time.ts"
 import { type AvailabilitySnapshot, compositionOf } from "./snapshot.ts"
 import { type OpportunityName, type ActiveDemand, sourceName } from "./demand.ts"
@@ -38,11 +39,11 @@ export interface AvailabilityReasons extends PointAvailability {
   readonly stock_level_ids: ReadonlyArray<number>
   readonly claims: ReadonlyArray<DemandReason>
   readonly parts: ReadonlyArray<PartReason>
-  /** Of a container product, each case: claimed, filled, or what it lacks. */
+  /** Of a container product, each case: whether it has a demand, whether it is filled, what it lacks. */
   readonly cases: ReadonlyArray<CaseState>
 }
 
-/** The point answer at `at` and all it rests on; demands in order of their start. */
+/** The availability at `at` (ms) and everything it is computed from; demands by start. */
 export const availabilityReasons = (
   snapshot: AvailabilitySnapshot,
   product_id: number,
@@ -57,18 +58,18 @@ export const availabilityReasons = (
   }
   return {
     ...pointAvailability(snapshot, product_id, at),
-    slot_start: instantOf(bounds[0]!),
-    slot_end: instantOf(bounds[1]!),
+    slot_start: instantOf(itemAt(bounds, 0)),
+    slot_end: instantOf(itemAt(bounds, 1)),
     stock_level_ids: snapshot
       .stockOf(product_id)
       .filter(touches)
       .map(({ level }) => level.id)
       .sort((a, b) => a - b),
     claims: snapshot
-      .claimsOf(product_id)
+      .demandsOf(product_id)
       .filter((demand) => demand.demand.is_active && touches(demand))
       .sort((one, other) => one.from - other.from || one.demand.id - other.demand.id)
-      .map((demand) => demandBehind(demand, opportunities)),
+      .map((demand) => demandReason(demand, opportunities)),
     parts:
       product === undefined || compositionOf(product) === "plain" || compositionOf(product) === "kit"
         ? []
@@ -86,7 +87,7 @@ export const availabilityReasons = (
   }
 }
 
-const demandBehind = (
+const demandReason = (
   { demand, from, is_overdue, to }: ActiveDemand,
   opportunities: ReadonlyMap<number, OpportunityName>
 ): DemandReason => ({

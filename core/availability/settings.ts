@@ -1,7 +1,4 @@
-/**
- * Reading the settings group `availability` (rules/rulings 15): how finely, how far and by which dates stock is
- * counted.
- */
+/** The settings group `availability` (rules/rulings 15): slots, horizon, dates, release point, spans. */
 import { settingNumber, settingText, type Settings } from "../kernel/settings.ts"
 import { defaultHorizon, type Horizon } from "./snapshot.ts"
 import type { DemandDateSource } from "./line-demands.ts"
@@ -19,7 +16,7 @@ export const horizonIn = (settings: Settings): Horizon => ({
   past_days: settingNumber(settings, group, "horizon_past_days"),
   future_days: settingNumber(settings, group, "horizon_future_days") || defaultHorizon.future_days
 })
-/** Days between `from` and `to` of calendars, charts, sweeps and plans, at most (rules/availability 6.5). */
+/** Most days between `from` and `to` of calendars, charts, sweeps and plans (rules/availability 6.5). */
 export const spanMaxIn = (settings: Settings): number =>
   settingNumber(settings, group, "span_max_days") || default_span_days
 export const default_span_days = 366

@@ -1,4 +1,4 @@
-/** Days on which a store has promised more than it has (rules/availability 6.7). */
+/** Days on which the demands at a store exceed its stock (rules/availability 6.7). */
 import { instantOf } from "../values/time.ts"
 import type { LocalMoment } from "../values/period.ts"
 import { type AvailabilitySnapshot, isTracked } from "./snapshot.ts"
@@ -16,7 +16,7 @@ export interface Shortage {
   readonly calculated_at: string
 }
 
-/** One row per product, store and day, both ends included; by date, then product, then store. */
+/** One row per product, store and day from `from` to `to`, both included; by date, then product, then store. */
 export const shortages = (
   snapshots: ReadonlyArray<AvailabilitySnapshot>,
   from: LocalMoment,

@@ -1,4 +1,5 @@
-/** Slots: the boundaries at which availability is counted, in a store's own time (rules/availability 4). */
+/** Slots: the spans in which availability is counted, in the store's time zone (rules/availability 4). */
+import { firstOf } from "../values/lists.ts"
 import { dateAfter } from "../values/period.ts"
 import { dayOf, instantOfWall } from "../values/zone.ts"
 
@@ -30,18 +31,18 @@ const wallHours: { readonly [R in "daily" | "half_daily"]: ReadonlyArray<number>
  */
 export const slotBounds = (from: number, to: number, resolution: Resolution, zone: string): ReadonlyArray<number> => {
   if (
-    lately === undefined ||
-    lately.from !== from ||
-    lately.to !== to ||
-    lately.resolution !== resolution ||
-    lately.zone !== zone
+    last_bounds === undefined ||
+    last_bounds.from !== from ||
+    last_bounds.to !== to ||
+    last_bounds.resolution !== resolution ||
+    last_bounds.zone !== zone
   ) {
-    lately = { from, to, resolution, zone, bounds: boundsOf(from, to, resolution, zone) }
+    last_bounds = { from, to, resolution, zone, bounds: boundsOf(from, to, resolution, zone) }
   }
-  return lately.bounds
+  return last_bounds.bounds
 }
-/** The lines of an opportunity are judged one after the other, and most share their window. */
-let lately:
+/** The last bounds made: lines of an opportunity are counted one after the other, mostly over the same window. */
+let last_bounds:
   | {
       readonly from: number
       readonly to: number
@@ -67,7 +68,7 @@ const boundsOf = (from: number, to: number, resolution: Resolution, zone: string
 
 /** The start of the slot an instant lies in. */
 export const slotStartOf = (instant: number, resolution: Resolution, zone: string): number =>
-  slotBounds(instant, instant, resolution, zone)[0]!
+  firstOf(slotBounds(instant, instant, resolution, zone))
 
 /** The slots a half-open period touches, as inclusive indexes; `last` < `first` when it touches none. */
 export const slotsTouched = (
@@ -79,7 +80,7 @@ export const slotsTouched = (
   last: Math.min(bounds.length - 2, countBelow(bounds, to) - 1)
 })
 
-/** Two rising lists of bounds in one, without doubles. */
+/** Two rising lists of bounds as one, without duplicates. */
 export const mergedBounds = (one: ReadonlyArray<number>, other: ReadonlyArray<number>): ReadonlyArray<number> =>
   [...new Set([...one, ...other])].sort((left, right) => left - right)
 
@@ -87,7 +88,7 @@ function* hours(from: number): Generator<number> {
   for (let bound = Math.floor(from / hourMillis) * hourMillis; ; bound += hourMillis) yield bound
 }
 
-/** Wall-clock bounds from the local day of `from` on; those a clock change squeezes to nothing come once. */
+/** Wall-clock bounds from the local day of `from` on; where a clock change makes two of them equal, one. */
 function* wallBounds(from: number, hoursOfDay: ReadonlyArray<number>, zone: string): Generator<number> {
   let last = Number.NEGATIVE_INFINITY
   for (let date = dayOf(from, zone); ; date = dateAfter(date)) {
@@ -106,7 +107,7 @@ const countUpTo = (bounds: ReadonlyArray<number>, instant: number): number => {
     high = bounds.length
   while (low < high) {
     const middle = (low + high) >> 1
-    if (bounds[middle]! <= instant) low = middle + 1
+    if ((bounds[middle] ?? instant) <= instant) low = middle + 1
     else high = middle
   }
   return low
@@ -118,7 +119,7 @@ export const countBelow = (bounds: ReadonlyArray<number>, instant: number): numb
     high = bounds.length
   while (low < high) {
     const middle = (low + high) >> 1
-    if (bounds[middle]! < instant) low = middle + 1
+    if ((bounds[middle] ?? instant) < instant) low = middle + 1
     else high = middle
   }
   return low

@@ -1,4 +1,4 @@
-/** One store's stock and claims, ready to be asked. Every reading of availability goes through a snapshot. */
+/** One store's stock and demands in memory: every answer about availability is computed from a snapshot. */
 import { instantOf, millisOf } from "../values/time.ts"
 import type { Period } from "../values/period.ts"
 import { zoneOf } from "../values/zone.ts"
@@ -8,7 +8,7 @@ import { type Buffers, type Demand, type ActiveDemand, activeDemand } from "./de
 import type { Resolution } from "./slots.ts"
 import { type StockPeriod, type StockLevel, countsAsStock, stockPeriodOf } from "./stock.ts"
 
-/** What availability must know of a product. Parts of deleted products are left out by the caller. */
+/** A product as availability reads it. Parts that are deleted products are left out by the caller. */
 export interface StockedProduct extends Buffers, CaseProduct {
   readonly id: number
   /** Null once the product is deleted. */
@@ -18,7 +18,7 @@ export interface StockedProduct extends Buffers, CaseProduct {
   readonly is_kit: boolean
 }
 
-/** A container that still holds its contents (not dissolved), with its memberships, past ones included if known. */
+/** A container in use with the units packed in it, and those packed earlier where they were loaded. */
 export interface PackedContainer {
   readonly id: number
   readonly product_id: number | null
@@ -52,10 +52,10 @@ export interface AvailabilitySnapshot {
   readonly horizon: Period
   readonly kit_depth: number
   readonly products: ReadonlyMap<number, StockedProduct>
-  readonly claimsOf: (product_id: number) => ReadonlyArray<ActiveDemand>
+  readonly demandsOf: (product_id: number) => ReadonlyArray<ActiveDemand>
   readonly stockOf: (product_id: number) => ReadonlyArray<StockPeriod>
   readonly containersOf: (product_id: number) => ReadonlyArray<PackedContainer>
-  /** Products that have or had any stock level or claim here, by id. */
+  /** Ids of products that have or had any stock level or demand at the store, ascending. */
   readonly known: ReadonlyArray<number>
 }
 
@@ -63,7 +63,7 @@ export interface SnapshotEntries {
   readonly store: { readonly id: number; readonly timezone: string | null }
   readonly resolution: Resolution
   readonly now: string
-  /** All demands of the store's products that are asked about; inactive ones too, for units waiting for their check. */
+  /** All demands on the products to count; inactive ones too, for units waiting for their check. */
   readonly demands: ReadonlyArray<Demand>
   readonly stock: ReadonlyArray<StockLevel>
   readonly products?: ReadonlyArray<StockedProduct>
@@ -72,7 +72,7 @@ export interface SnapshotEntries {
   readonly kit_nesting_max_depth?: number
 }
 
-/** Rows of other stores are left out, so one reading of the tables may serve several snapshots. */
+/** Rows of other stores are ignored: the rows of one query may serve several snapshots. */
 export const snapshotOf = (entries: SnapshotEntries): AvailabilitySnapshot => {
   const now = millisOf(entries.now)
   const store_id = entries.store.id
@@ -98,14 +98,14 @@ export const snapshotOf = (entries: SnapshotEntries): AvailabilitySnapshot => {
     horizon: horizonAt(now, entries.horizon ?? defaultHorizon),
     kit_depth: Math.max(1, entries.kit_nesting_max_depth ?? defaultKitDepth),
     products: new Map((entries.products ?? []).map((product) => [product.id, product])),
-    claimsOf: (product_id) => demands.get(product_id) ?? [],
+    demandsOf: (product_id) => demands.get(product_id) ?? [],
     stockOf: (product_id) => stock.get(product_id) ?? [],
     containersOf: (product_id) => containers.get(product_id) ?? [],
     known: [...known].sort((left, right) => left - right)
   }
 }
 
-/** The same snapshot with products known there that have neither stock nor demands in it. */
+/** The same snapshot with more known products, without stock and demands. */
 export const withProducts = (snapshot: AvailabilitySnapshot, product_ids: Iterable<number>): AvailabilitySnapshot => ({
   ...snapshot,
   known: [...new Set([...snapshot.known, ...product_ids])].sort((left, right) => left - right)
@@ -118,9 +118,9 @@ export const withoutSource = (
   source_id: number
 ): AvailabilitySnapshot => ({
   ...snapshot,
-  claimsOf: (product_id) =>
+  demandsOf: (product_id) =>
     snapshot
-      .claimsOf(product_id)
+      .demandsOf(product_id)
       .filter(({ demand }) => demand.source_type !== source_type || demand.source_id !== source_id)
 })
 
@@ -132,12 +132,15 @@ export const withDemands = (snapshot: AvailabilitySnapshot, demands: ReadonlyArr
     (demand) => activeDemand(demand, snapshot.now)
   )
   return withProducts(
-    { ...snapshot, claimsOf: (product_id) => [...snapshot.claimsOf(product_id), ...(more.get(product_id) ?? [])] },
+    { ...snapshot, demandsOf: (product_id) => [...snapshot.demandsOf(product_id), ...(more.get(product_id) ?? [])] },
     more.keys()
   )
 }
 
-/** `kit`, `hybrid` or a catalogue kit, which has no container mode; `plain` for the rest, transport boxes included (rules/availability 2.4, 7.3). */
+/**
+ * `kit` and `hybrid` are cases with contents; a `catalogue` kit is a product with parts and no container mode; the
+ * rest, transport boxes included, is `plain` (rules/availability 2.4, 7.3).
+ */
 export type Composition = "plain" | "catalogue" | "kit" | "hybrid"
 
 export const compositionOf = (product: Pick<StockedProduct, "is_kit" | "container_mode"> | undefined): Composition =>
@@ -149,7 +152,7 @@ export const compositionOf = (product: Pick<StockedProduct, "is_kit" | "containe
         ? "catalogue"
         : "plain"
 
-/** Whether ranges and sweeps speak of the product here at all (rules/availability 5). */
+/** Whether the product appears in ranges and sweeps (rules/availability 5). */
 export const isTracked = (snapshot: AvailabilitySnapshot, product_id: number): boolean =>
   snapshot.products.get(product_id)?.track_availability ?? true
 
@@ -160,16 +163,16 @@ const horizonAt = (now: number, horizon: Horizon): Period => {
   return { from: today - horizon.past_days * dayMillis, to: today + (horizon.future_days + 1) * dayMillis }
 }
 
-const grouped = <Row, Kept>(
+const grouped = <Row, Entry>(
   rows: ReadonlyArray<Row>,
   keyOf: (row: Row) => number,
-  kept: (row: Row) => Kept
-): ReadonlyMap<number, ReadonlyArray<Kept>> => {
-  const groups = new Map<number, Array<Kept>>()
+  entryOf: (row: Row) => Entry
+): ReadonlyMap<number, ReadonlyArray<Entry>> => {
+  const groups = new Map<number, Array<Entry>>()
   for (const row of rows) {
     const group = groups.get(keyOf(row))
-    if (group === undefined) groups.set(keyOf(row), [kept(row)])
-    else group.push(kept(row))
+    if (group === undefined) groups.set(keyOf(row), [entryOf(row)])
+    else group.push(entryOf(row))
   }
   return groups
 }

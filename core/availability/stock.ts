@@ -1,4 +1,4 @@
-/** What a store owns of a product, and when (rules/availability 3). */
+/** How much of a product a store owns, and when (rules/availability 3). */
 import { millisOf } from "../values/time.ts"
 import { type Period, openEndMillis } from "../values/period.ts"
 
@@ -35,8 +35,8 @@ export interface StockPeriod extends Period {
 const movesOut: ReadonlySet<number> = new Set([3, 6, 7, 10])
 
 /**
- * Whether a row counts at all: a unit counts unless its ledger last moved it out, whatever `quantity_held` says,
- * because a freshly created unit holds 0.
+ * Whether a row counts at all: a unit counts unless the newest row of its ledger moved it out. `quantity_held` does not
+ * matter for units: a newly made one may hold 0.
  */
 export const countsAsStock = (level: StockLevel): boolean =>
   level.stock_category !== serialisedCategory ||
@@ -50,7 +50,7 @@ export const stockPeriodOf = (level: StockLevel): StockPeriod => {
     from: level.starts_at === null ? Number.NEGATIVE_INFINITY : millisOf(level.starts_at),
     to: level.ends_at === null ? openEndMillis : millisOf(level.ends_at),
     is_unit,
-    // Whole numbers, so that 16.49 + 1.01 is exactly seventeen and a half when it is rounded.
+    // Whole numbers: the sum of 16.49 and 1.01 is then exactly 17.5 before it is rounded.
     ten_thousandths: is_unit ? 0 : Math.round(Number(level.quantity_held) * 10_000)
   }
 }

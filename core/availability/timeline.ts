@@ -1,6 +1,6 @@
 /**
- * The one count behind every answer: stock and claims of a product over slots. Claims and stock rows mark the slots
- * they touch at both ends only, and one pass adds up: (demands + stock) × log slots + slots, never demands × slots.
+ * Stock and demands of a product over slots: the count behind every answer. Each demand and stock row marks only the
+ * first and the last slot it touches, and one pass adds up: cost (demands + stock) × log slots + slots.
  */
 import type { AvailabilitySnapshot } from "./snapshot.ts"
 import type { ActiveDemand } from "./demand.ts"
@@ -17,7 +17,7 @@ export interface Timeline {
   readonly demanded_by_source: ReadonlyMap<string, ReadonlyArray<number>>
 }
 
-/** How many of each slot something covers, marked by its ends. */
+/** Sums per slot of amounts that cover ranges of slots: a difference array. */
 export class SlotTally {
   private readonly steps: Float64Array
   private readonly bounds: ReadonlyArray<number>
@@ -36,15 +36,19 @@ export class SlotTally {
   /** Adds `amount` to the slots from `first` to `last`, both included; nothing when `last` lies before `first`. */
   addSlots(first: number, last: number, amount: number): void {
     if (last < first) return
-    this.steps[first]! += amount
-    this.steps[last + 1]! -= amount
+    this.step(first, amount)
+    this.step(last + 1, -amount)
+  }
+
+  private step(slot: number, amount: number): void {
+    this.steps[slot] = (this.steps[slot] ?? 0) + amount
   }
 
   /** One sum per slot. */
   sums(): Array<number> {
     const sums: Array<number> = []
     let sum = 0
-    for (let slot = 0; slot < this.bounds.length - 1; slot++) sums.push((sum += this.steps[slot]!))
+    for (let slot = 0; slot < this.bounds.length - 1; slot++) sums.push((sum += this.steps[slot] ?? 0))
     return sums
   }
 }
@@ -54,9 +58,11 @@ export const timelineOf = (
   snapshot: AvailabilitySnapshot,
   product_id: number,
   bounds: ReadonlyArray<number>
-): Timeline => timeline(bounds, snapshot.claimsOf(product_id), snapshot.stockOf(product_id))
+): Timeline => timeline(bounds, snapshot.demandsOf(product_id), snapshot.stockOf(product_id))
 
-/** Claims and stock of ONE product at ONE store. A stock row counts in every slot its window touches, like a demand. */
+/**
+ * Demands and stock of one product at one store. A stock row counts in every slot its window touches, like a demand.
+ */
 export const timeline = (
   bounds: ReadonlyArray<number>,
   demands: ReadonlyArray<ActiveDemand>,
@@ -71,21 +77,25 @@ export const timeline = (
   }
   const demanded_by_source = new Map([...by_source].map(([source, tally]) => [source, tally.sums()]))
   const total_demanded = total_stock.map(() => 0)
-  for (const sums of demanded_by_source.values()) sums.forEach((sum, slot) => (total_demanded[slot]! += sum))
+  for (const sums of demanded_by_source.values())
+    sums.forEach((sum, slot) => (total_demanded[slot] = (total_demanded[slot] ?? 0) + sum))
   return {
     bounds,
     total_stock,
     total_demanded,
-    available: total_stock.map((total, slot) => total - total_demanded[slot]!),
+    available: total_stock.map((total, slot) => total - (total_demanded[slot] ?? 0)),
     pending_checkin: waiting.sums(),
     demanded_by_source
   }
 }
 
-/** Source → quantity at one slot; sources that claim nothing there are absent (rules/availability 6.1). */
+/** Quantity by source at one slot; sources without a demand there are absent (rules/availability 6.1). */
 export const breakdownAt = (line: Timeline, slot: number): { readonly [source_type: string]: number } => {
   const breakdown: Record<string, number> = {}
-  for (const [source, sums] of line.demanded_by_source) if (sums[slot] !== 0) breakdown[source] = sums[slot]!
+  for (const [source, sums] of line.demanded_by_source) {
+    const quantity = sums[slot] ?? 0
+    if (quantity !== 0) breakdown[source] = quantity
+  }
   return breakdown
 }
 
@@ -98,7 +108,7 @@ export const stockTotals = (bounds: ReadonlyArray<number>, stock: ReadonlyArray<
     else bulk.add(from, to, ten_thousandths)
   }
   const unitSums = units.sums()
-  return bulk.sums().map((sum, slot) => wholeUnits(sum) + unitSums[slot]!)
+  return bulk.sums().map((sum, slot) => wholeUnits(sum) + (unitSums[slot] ?? 0))
 }
 
 const sourceTally = (

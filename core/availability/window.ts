@@ -1,4 +1,4 @@
-/** What span a question is about: the dates of a query string, read on the store's own clock (rules/availability 4 and 6.3). */
+/** The span of a request: dates of the query string, read in the store's time zone (rules/availability 4 and 6.3). */
 import { Effect } from "effect"
 import type { Json, JsonObject } from "../kernel/json.ts"
 import { type FieldErrors, invalidField, type Rejection } from "../kernel/rejection.ts"
@@ -11,18 +11,18 @@ const isSent = (value: Json | undefined): boolean =>
   value !== undefined && value !== null && (typeof value !== "string" || value.trim() !== "")
 const isPlainDate = (value: Json | undefined): boolean =>
   typeof value === "string" && /^\s*\d{4}-\d{2}-\d{2}\s*$/.test(value)
-const reversed: FieldErrors = { to: ["The to field must be a date on or after from."] }
+const reversed_text = "The to field must be a date on or after from."
 
-/** `to` before `from`, as far as it can be told before the store's zone is known. */
+/** 422 on `to` before `from`, as far as that can be decided before the store's time zone is known. */
 export const inOrderCheck = (values: JsonObject, body: JsonObject): FieldErrors =>
   isPlainDate(body["from"]) === isPlainDate(body["to"]) &&
   typeof values["from"] === "string" &&
   typeof values["to"] === "string" &&
   values["to"] < values["from"]
-    ? reversed
+    ? { to: [reversed_text] }
     : {}
 
-/** Either `date`, or `from` and `to`. */
+/** 422 unless either `date`, or both `from` and `to` are given. */
 export const dateOrRangeCheck = (values: JsonObject, body: JsonObject): FieldErrors => {
   const [date, from, to] = [isSent(body["date"]), isSent(body["from"]), isSent(body["to"])]
   if (date) {
@@ -37,7 +37,7 @@ export const dateOrRangeCheck = (values: JsonObject, body: JsonObject): FieldErr
   }
 }
 
-/** A field the kernel has already found to be a date or a time, with its plain date kept. */
+/** The moment of a field that was checked already; a plain date is known as such. */
 export const momentIn = (body: JsonObject, name: string, zone: string): LocalMoment => {
   const moment = momentOf(String(body[name]), zone)
   if (moment === undefined) throw new Error(`${name} was checked and is no date`)
@@ -55,17 +55,17 @@ export const spanIn = (
   days_max = Number.POSITIVE_INFINITY
 ): Effect.Effect<Span, Rejection> => {
   const span = { from: momentIn(body, "from", zone), to: momentIn(body, "to", zone) }
-  if (span.to.at < span.from.at) return Effect.fail(invalidField("to", reversed["to"]![0]!))
+  if (span.to.at < span.from.at) return Effect.fail(invalidField("to", reversed_text))
   return daysInclusive(dayOfMoment(span.from, zone), dayOfMoment(span.to, zone)) - 1 > days_max
     ? Effect.fail(invalidField("to", `The window must not be longer than ${days_max} days.`))
     : Effect.succeed(span)
 }
 
 const marginMillis = 2 * 86_400_000
-/** The window with the days around it: whatever slots or days it is cut into lie inside. */
+/** The window with two days before and after: every slot and every local day that meets it lies inside. */
 export const withMargin = ({ from, to }: Period): Period => ({ from: from - marginMillis, to: to + marginMillis })
 
-/** Counts; a window of too many slots and a kit nested too deeply are told as what they are, on the fields to blame. */
+/** Runs a count; too many slots, too deep kits and too large kits become a 422 on the given fields. */
 export const rejectingLimits = <A>(
   count: () => A,
   fields: { readonly window: string; readonly product: string } = { window: "to", product: "product_id" }

@@ -1,4 +1,4 @@
-/** What the manifest of a container and the check of what came back hold (rules/availability 8.6). */
+/** Answers: the manifest of a container and the check of what came back (rules/availability 8.6). */
 import { boolean, choice, integer, list, text, timestamp } from "../kernel/field.ts"
 import * as Shown from "../kernel/answer-schema.ts"
 import { containers } from "../packing/schema.ts"

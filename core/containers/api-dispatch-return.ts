@@ -1,4 +1,4 @@
-/** How containers go out to orders, come back and are checked in (rules/availability 8.6). */
+/** Endpoints for dispatching containers to orders, returning them and checking them in (rules/availability 8.6). */
 import { Effect } from "effect"
 import { assetConflicts } from "../availability/assets-query.ts"
 import { command, type Failure } from "../kernel/endpoint.ts"
@@ -58,7 +58,7 @@ const dispatching = command("POST", `${one}/dispatch`, {
           container.serialised_item_id === null
             ? undefined
             : yield* store.get(stock_levels, container.serialised_item_id),
-        housing_claims: yield* assetConflicts(
+        housing_demands: yield* assetConflicts(
           ids,
           { from, to: header.ends_at === null || header.ends_at < from ? openEnd : header.ends_at },
           now
@@ -71,8 +71,8 @@ const dispatching = command("POST", `${one}/dispatch`, {
     Effect.map(renderContainer(input, id, ok), (answer) => withMore(answer, meta === null ? {} : { meta }))
 })
 
-/** The container and the order it is out on. */
-const backFacts = Effect.fnUntraced(function* (
+/** The container and the order it is out on, which is locked. */
+const returnFacts = Effect.fnUntraced(function* (
   container: ContainerRow,
   now: { readonly now: string; readonly settings: Settings }
 ): Effect.fn.Return<ReturnFacts, Failure, Store> {
@@ -98,7 +98,7 @@ const returning = command("POST", `${one}/return`, {
   params: oneContainer,
   streams: streamsOfMovement(),
   fields: { returned_at: timestamp({ nullable: true }), condition: code(condition_labels, { nullable: true }) },
-  facts: (input) => backFacts(input.rows.container, input),
+  facts: (input) => returnFacts(input.rows.container, input),
   decide: (facts, { values }, context) =>
     returnContainer(facts, values.returned_at ?? context.now, values.condition ?? null, context),
   respond: (result, input) => renderContainer(input, result.id, ok)
@@ -119,7 +119,7 @@ const verifying = command("POST", `${one}/verify-checkin`, {
     (scanned ?? serialised_item_id ?? null) === null && body["scanned"] == null && body["serialised_item_id"] == null
       ? { serialised_item_id: ["The serialised item field is required when scanned is not given."] }
       : {},
-  facts: (input) => backFacts(input.rows.container, input),
+  facts: (input) => returnFacts(input.rows.container, input),
   decide: (facts, { values }, context) =>
     verifyCheckin(
       facts,
@@ -135,4 +135,4 @@ const verifying = command("POST", `${one}/verify-checkin`, {
   respond: ({ verification }) => Effect.succeed(ok({ verification }))
 })
 
-export const outingEndpoints = [dispatching, returning, verifying]
+export const dispatchReturnEndpoints = [dispatching, returning, verifying]

@@ -1,4 +1,8 @@
-/** How the states of containers are asked for (rules/availability 8.6). */
+/**
+ * Endpoints that seal, unseal, dissolve and repack containers, and the manifest of a closed one (rules/availability
+ * 8.6).
+ */
+import { firstOf } from "../values/lists.ts"
 import { Effect } from "effect"
 import { assetConflicts } from "../availability/assets-query.ts"
 import { command, get } from "../kernel/endpoint.ts"
@@ -81,17 +85,17 @@ const unsealing = command("POST", `${one}/unseal`, {
     Effect.gen(function* () {
       return {
         target: yield* loadTarget(container),
-        claims:
+        housing_demands:
           container.serialised_item_id === null
             ? []
             : yield* assetConflicts([container.serialised_item_id], { from: now, to: openEnd }, now)
       }
     }),
-  decide: ({ claims: demands, target }, _input, context) => unsealContainer(target, demands, context),
+  decide: ({ housing_demands, target }, _input, context) => unsealContainer(target, housing_demands, context),
   respond: (result, input) => renderContainer(input, result.id, ok)
 })
 
-/** Everything packed in a container, as units that are to be moved. */
+/** Everything packed in a container, with what the rules of moving must know. */
 const contents = Effect.fnUntraced(function* (target: ContainerFacts, now: string) {
   const units = yield* loadUnits(
     target.items.map((item) => item.serialised_item_id),
@@ -184,7 +188,7 @@ const repacking = command("POST", `${one}/repack`, {
   decide: ({ target, unit }, { values }, context) =>
     repackUnit(unit, target, { position: values.position ?? null, notes: values.notes ?? null }, context),
   respond: (result, input) =>
-    Effect.map(itemsShown(input, [result.id]), ([container_item]) => created({ container_item: container_item! }))
+    Effect.map(itemsShown(input, [result.id]), (items) => created({ container_item: firstOf(items) }))
 })
 
 export const stateEndpoints = [compliance, sealing, unsealing, dissolving, startingRepack, repacking]

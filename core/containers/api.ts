@@ -1,4 +1,8 @@
-/** How containers are asked for (rules/availability 8): what they are and what goes in and out. Their states are in `api-states.ts`. */
+/**
+ * Endpoints of containers (rules/availability 8): making, listing, packing. Those that change the state are in
+ * `api-states.ts`, dispatch and return in `api-dispatch-return.ts`.
+ */
+import { firstOf } from "../values/lists.ts"
 import { Effect } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { command, get, type Id, type Input } from "../kernel/endpoint.ts"
@@ -7,7 +11,7 @@ import { created, listOf, ok, type Status, viewContext } from "../kernel/resourc
 import { Store } from "../kernel/store/store.ts"
 import { products } from "../products/schema.ts"
 import { stock_levels } from "../stock/schema.ts"
-import { outingEndpoints } from "./api-dispatch-return.ts"
+import { dispatchReturnEndpoints } from "./api-dispatch-return.ts"
 import { stateEndpoints } from "./api-states.ts"
 import { containerEvents } from "./events.ts"
 import { loadTarget, loadUnits } from "./facts.ts"
@@ -218,7 +222,7 @@ const moves = [
 ]
 
 const itemShown = (input: Input, { id }: Id, status: Status) =>
-  Effect.map(itemsShown(input, [id]), ([container_item]) => status({ container_item: container_item! }))
+  Effect.map(itemsShown(input, [id]), (items) => status({ container_item: firstOf(items) }))
 
 export const containersSlice: Slice = {
   name: "containers",
@@ -226,5 +230,5 @@ export const containersSlice: Slice = {
   resources: [containerResource, containerItemResource],
   events: containerEvents,
   react: containerReactions,
-  endpoints: [...reads, ...creates, update, ...moves, ...stateEndpoints, ...outingEndpoints]
+  endpoints: [...reads, ...creates, update, ...moves, ...stateEndpoints, ...dispatchReturnEndpoints]
 }

@@ -1,11 +1,13 @@
 /**
- * What booking units out and in on orders means for containers (rules/availability 8.3, 8.6): contents of boxes become units of
- * their line, a box whose case goes out or that is left empty ends, a case kit goes out and comes back with its case.
+ * What booking units out and in on orders means for containers (rules/availability 8.3, 8.6). A unit booked out leaves
+ * the box it is packed in. A box whose case goes out, or that is empty then, is dissolved. A kit goes out and comes
+ * back with its case.
  */
 import { Effect, Result } from "effect"
 import { isPackedUnitHeld } from "../availability/line-demands.ts"
 import type { DecideContext, Failure } from "../kernel/endpoint.ts"
-import type { NewEvent } from "../kernel/event.ts"
+import { lockStreams } from "../kernel/engine.ts"
+import { type NewEvent, streamOf } from "../kernel/event.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { reaction } from "../kernel/react.ts"
 import { bindings } from "../kernel/store/statement.ts"
@@ -14,16 +16,21 @@ import { cameBack, containerDispatched, containerDissolved } from "./events.ts"
 import { asset_assignments } from "../opportunities/units/schema.ts"
 import { loadTargets, loadUnits, type ContainerFacts, type Unit } from "./facts.ts"
 import { leaving } from "./pack.ts"
-import { type ContainerRow, containers } from "../packing/schema.ts"
+import { type ContainerRow, containers, live_statuses } from "../packing/schema.ts"
 
-/** Containers that some of the units are packed in or are the case of, with everything inside. */
+/** The containers in use that hold some of the units or have one of them as their case. */
 interface AffectedContainers {
+  /** By container id. */
   readonly targets: ReadonlyArray<ContainerFacts>
+  /** Everything packed in them, by stock level id. */
   readonly units: ReadonlyMap<number, Unit>
 }
 const nothing: AffectedContainers = { targets: [], units: new Map() }
 
-/** One query where no container is concerned. */
+/**
+ * One query where no container is affected. On Postgres the containers are locked before they are read: somebody may be
+ * packing or dissolving them, and those commands lock the container, not every unit in it.
+ */
 const affectedContainers = Effect.fnUntraced(function* (
   level_ids: ReadonlyArray<number>,
   now: string
@@ -31,24 +38,19 @@ const affectedContainers = Effect.fnUntraced(function* (
   if (level_ids.length === 0) return nothing
   const store = yield* Store
   const bound = bindings(store.dialect)
-  const named = (): string => level_ids.map(bound.bind).join(", ")
-  // Those the units are packed in first, then those they are the case of.
+  const listed = (): string => level_ids.map(bound.bind).join(", ")
   const found = yield* store.run<{ id: number }>(
-    `select container_id as id, 0 as by_case, id as place from container_items where unpacked_at is null and serialised_item_id in (${named()}) ` +
-      `union all select id, 1, id from containers where status <> 'dissolved' and serialised_item_id in (${named()}) order by by_case, place`,
+    "select container_id as id from container_items " +
+      `where unpacked_at is null and serialised_item_id in (${listed()}) ` +
+      `union select id from containers where status <> 'dissolved' and serialised_item_id in (${listed()})`,
     bound.values
   )
-  const ids = [...new Set(found.map(({ id }) => Number(id)))]
-  if (ids.length === 0) return nothing
-  const rows = new Map((yield* store.getMany(containers, ids)).map((row) => [row.id, row]))
-  const targets = yield* loadTargets(ids.flatMap((id) => rows.get(id) ?? []))
-  return {
-    targets,
-    units: yield* loadUnits(
-      targets.flatMap(({ items }) => items.map((item) => item.serialised_item_id)),
-      now
-    )
-  }
+  if (found.length === 0) return nothing
+  const ids = found.map(({ id }) => Number(id))
+  yield* lockStreams(ids.map((id) => streamOf("container", id)))
+  const targets = yield* loadTargets(yield* store.find(containers, { id: ids, status: live_statuses }))
+  const packed_ids = targets.flatMap(({ items }) => items.map((item) => item.serialised_item_id))
+  return { targets, units: yield* loadUnits(packed_ids, now) }
 })
 
 interface Booking {
@@ -63,7 +65,7 @@ interface Bookings {
 
 const went_out = "opportunity.asset_dispatched",
   came_back = "opportunity.asset_returned"
-/** What a command books out and in, read from its events. */
+/** What a command books out and in, read from its events. `unitOf`: the stock level of each assignment. */
 const bookingsOfEvents = (events: ReadonlyArray<NewEvent>, unitOf: ReadonlyMap<number, number>): Bookings => {
   const of = (type: string, column: string): ReadonlyArray<Booking> =>
     events
@@ -76,15 +78,18 @@ const bookingsOfEvents = (events: ReadonlyArray<NewEvent>, unitOf: ReadonlyMap<n
       })
   return { out: of(went_out, "dispatched_at"), back: of(came_back, "returned_at") }
 }
-/** A container that is sent out or taken back as one books its case itself, and says what becomes of it. */
-const isOuting = ({ type }: NewEvent): boolean => type === "container.dispatched" || type === "container.returned"
+/**
+ * The command dispatches or returns a container as a whole: it books the case and records the container's state itself.
+ */
+const isContainerMovement = ({ type }: NewEvent): boolean =>
+  type === "container.dispatched" || type === "container.returned"
 
-/** Units booked out leave their boxes; a case kit goes where its case does. */
+/** Units booked out leave their boxes; a kit is dispatched and returned with its case. */
 export const unitsBooked = reaction({
   on: [went_out, came_back],
   facts: ({ all, events }, { now }) =>
     Effect.gen(function* () {
-      if (all.some(isOuting)) return { around: nothing, unitOf: new Map<number, number>() }
+      if (all.some(isContainerMovement)) return { around: nothing, unitOf: new Map<number, number>() }
       const units = yield* (yield* Store).getMany(
         asset_assignments,
         events.map(({ data }) => Number(data["assignment_id"]))
@@ -96,11 +101,12 @@ export const unitsBooked = reaction({
     }),
   decide: ({ events }, { around, unitOf }, context) => {
     const bookings = bookingsOfEvents(events, unitOf)
-    return Result.succeed(around.targets.flatMap((target) => followed(target, around, bookings, context)))
+    return Result.succeed(around.targets.flatMap((target) => containerEvents(target, around, bookings, context)))
   }
 })
 
-const followed = (
+/** The events of one container: contents that leave it, and its own change of state. */
+const containerEvents = (
   target: ContainerFacts,
   { units }: AffectedContainers,
   { back, out }: Bookings,
@@ -108,27 +114,27 @@ const followed = (
 ): ReadonlyArray<NewEvent> => {
   const { as_case, container, items } = target
   const isUnit = as_case.container_mode === "kit" || as_case.container_mode === "hybrid"
-  const gone = out.find((one) => one.stock_level_id === container.serialised_item_id)
+  const dispatched = out.find((one) => one.stock_level_id === container.serialised_item_id)
   const returned = back.find((one) => one.stock_level_id === container.serialised_item_id)
-  const left = items.filter(
+  const leaving_items = items.filter(
     (item) =>
-      (gone !== undefined && !isUnit) ||
+      (dispatched !== undefined && !isUnit) ||
       (!isPackedUnitHeld(as_case, item.product_id) && out.some((one) => one.stock_level_id === item.serialised_item_id))
   )
-  const events = left.flatMap((item) => {
+  const events = leaving_items.flatMap((item) => {
     const unit = units.get(item.serialised_item_id)
     return unit === undefined ? [] : leaving(unit, item, "dispatch", null, context)
   })
   if (isUnit) {
-    if (gone !== undefined && container.status === "sealed")
-      events.push(wentOut(container, gone.opportunity_id, gone.at))
+    if (dispatched !== undefined && container.status === "sealed")
+      events.push(wentOut(container, dispatched.opportunity_id, dispatched.at))
     if (
       returned !== undefined &&
       container.status === "dispatched" &&
       container.opportunity_id === returned.opportunity_id
     )
       events.push(cameBack(container, returned.at))
-  } else if (gone !== undefined || (left.length > 0 && left.length === items.length)) {
+  } else if (dispatched !== undefined || (leaving_items.length > 0 && leaving_items.length === items.length)) {
     events.push(
       containerDissolved.make({
         id: container.id,

@@ -1,6 +1,4 @@
-/**
- * A case kit on its way: out to an order as one piece, back, and what of it was seen again (rules/availability 8.6).
- */
+/** Rules of kits as a whole: dispatched to an order, returned, and checked in unit by unit (rules/availability 8.6). */
 import { Result } from "effect"
 import { bufferedWindow, noBuffers } from "../availability/demand.ts"
 import { demandsReplaced } from "../demands/events.ts"
@@ -34,7 +32,7 @@ export const verifiedResult = Shown.keys({ verification: verificationShown })
 
 const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
 const goes_out: ReadonlySet<string> = new Set(["active", "dispatched", "on_hire"])
-/** The demand on the case itself where no line of the order asks for it. */
+/** Source type of the demand on the case itself, made where no line of the order asks for it. */
 const case_source = "container_case"
 
 export interface DispatchFacts {
@@ -42,12 +40,13 @@ export interface DispatchFacts {
   readonly known: DecisionState
   readonly housing: StockLevelRow | undefined
   /** Active demands on the case from its departure to the end of the order. */
-  readonly housing_claims: ReadonlyArray<DemandRow>
+  readonly housing_demands: ReadonlyArray<DemandRow>
 }
 
 /**
- * Sends a sealed kit or hybrid out to an order. Its case is allocated to a line for the container's product, unless it
- * already is, and dispatched; where no line asks for the product the case alone is claimed. 422: `container`, `opportunity_id`.
+ * Dispatches a sealed kit or hybrid to an order. Its case is allocated to a line for the container's product, unless it
+ * already is, and dispatched; where no line asks for the product, a demand is made on the case alone. 422: `container`,
+ * `opportunity_id`.
  */
 export const dispatchContainer = (
   facts: DispatchFacts,
@@ -88,7 +87,7 @@ export const dispatchContainer = (
     if (container.store_id !== null && !stores.some((store) => store === null || store === container.store_id)) {
       return yield* refuse("opportunity_id", "The opportunity takes its gear from another store.")
     }
-    const holder = facts.housing_claims.find(
+    const holder = facts.housing_demands.find(
       (demand) => demand.opportunity_id !== null && demand.opportunity_id !== header.id
     )
     if (holder !== undefined)
@@ -133,13 +132,13 @@ const caseOut = (
     const unit = known.opportunity.units.find((one) => one.stock_level_id === housing.id)
     if (unit === undefined && lines.length === 0)
       return {
-        events: [caseClaimed(container, housing, dispatched_at, untilOf(known, dispatched_at), context)],
+        events: [caseDemanded(container, housing, dispatched_at, endOfDemand(known, dispatched_at), context)],
         meta: null
       }
     if (unit !== undefined && unit.status >= checked_in)
       return yield* refuse("opportunity_id", "The case has been out on this order and is back.")
     if (unit !== undefined && unit.status > prepared) return { events: [], meta: null }
-    // The first line with room; the line is told when none has any.
+    // The first line with room for a unit; without one, allocating to the first line gives the refusal.
     const line =
       lines.find((one) => unitsOf(known.opportunity, one.id).length < Math.ceil(Number(one.quantity))) ?? lines[0]
     const given =
@@ -162,7 +161,7 @@ const caseOut = (
     return { events: [...(given?.events ?? []), ...gone.events], meta: gone.result._meta }
   })
 
-/** The opportunity as the allocation leaves it, read from what it recorded. */
+/** The opportunity after these events of an allocation. */
 const knownAfter = (known: DecisionState, events: ReadonlyArray<NewEvent>, context: DecideContext): DecisionState => {
   let { opportunity } = known
   for (const { data, type } of events) {
@@ -181,11 +180,12 @@ const knownAfter = (known: DecisionState, events: ReadonlyArray<NewEvent>, conte
   return { ...known, opportunity }
 }
 
-/** A case that goes out when the order should be over has no known return. */
-const untilOf = ({ opportunity: { header } }: DecisionState, from: string): string =>
+/** The end of the order; no known end where it is over when the case leaves. */
+const endOfDemand = ({ opportunity: { header } }: DecisionState, from: string): string =>
   header.ends_at === null || header.ends_at <= from ? openEnd : header.ends_at
 
-const caseClaimed = (
+/** A demand on the case alone, in the container's stream. */
+const caseDemanded = (
   container: ContainerRow,
   housing: StockLevelRow,
   from: string,
@@ -217,12 +217,13 @@ const caseClaimed = (
 
 export interface ReturnFacts {
   readonly target: ContainerFacts
-  /** The order it is out on; undefined when that is gone. */
+  /** The order it is out on; undefined when that was deleted. */
   readonly known: DecisionState | undefined
 }
 /**
- * Takes a container back: the case is checked in on its order (and checked, when its condition is told), the contents
- * stay in it. A product that asks for it starts repacking at once. 422: `container` unless dispatched, `returned_at` before it went.
+ * Takes a container back: the case is checked in on its order (and checked, where its condition is given); the contents
+ * stay packed. Repacking starts at once where the product says so. 422: `container` unless dispatched, `returned_at`
+ * before the dispatch.
  */
 export const returnContainer = (
   facts: ReturnFacts,
@@ -274,8 +275,8 @@ export const returnContainer = (
   })
 
 /**
- * Notes which units of a container that is out or back were seen. Where each unit is scanned by itself (check-in mode
- * `individual`), the last one brings the container back. 422 `container` in any other status.
+ * Records which units of a dispatched or returned container were scanned. In check-in mode `individual` the last one
+ * returns the container. 422 `container` in any other status.
  */
 export const verifyCheckin = (
   facts: ReturnFacts,

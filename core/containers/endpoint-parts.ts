@@ -1,4 +1,5 @@
-/** What the endpoints of containers share: who may, what waits for what, how answers look. */
+/** What the endpoints of containers share: permissions, locks and answers. */
+import { firstOf } from "../values/lists.ts"
 import { Effect } from "effect"
 import type { Answer, Failure, Input, Streams } from "../kernel/endpoint.ts"
 import type { JsonObject } from "../kernel/json.ts"
@@ -16,8 +17,8 @@ export const write_access = (
 ) => ({ ability: "containers:write", permission: `containers.${permission}` }) as const
 
 /**
- * Who packs waits: for others at the same container and the same unit, and, because cases lie in cases and what is held
- * follows from what products are made of, for whoever changes either.
+ * Streams locked by commands that move units: the containers and units they name, and `compositions`, because what may
+ * be nested and what is held depends on other containers and on the parts of products.
  */
 export const streamsOfMovement =
   (units_field?: string, container_field?: string): Streams =>
@@ -37,7 +38,7 @@ export const streamsOfMovement =
 export const containerShown = { container: Shown.row(() => containerResource) }
 export const containerItemShown = { container_item: Shown.row(() => containerItemResource) }
 
-/** A container with what is in it: what every write answers with. */
+/** The answer of every write: the container with what is in it. */
 export const renderContainer = Effect.fnUntraced(function* (
   input: Pick<Input, "query" | "viewer" | "settings" | "now">,
   id: number,
@@ -45,16 +46,16 @@ export const renderContainer = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Answer<One<"container">>, Failure, Store> {
   const row = yield* (yield* Store).get(containers, id)
   if (row === undefined) return yield* Effect.die(new Error(`container ${id} vanished while it was being shown`))
-  const [container] = yield* render(
+  const rendered = yield* render(
     containerResource,
     [row],
     [...includesOf(input.query), "active_items"],
     viewContext(input)
   )
-  return status({ container: container! })
+  return status({ container: firstOf(rendered) })
 })
 
-/** Memberships in the order of their ids given. */
+/** Rows of packed units, in the order of the ids given. */
 export const itemsShown = Effect.fnUntraced(function* (
   input: Pick<Input, "viewer" | "settings" | "now">,
   ids: ReadonlyArray<number>
@@ -62,7 +63,7 @@ export const itemsShown = Effect.fnUntraced(function* (
   const rows = new Map((yield* (yield* Store).getMany(container_items, ids)).map((row) => [row.id, row]))
   return yield* render(
     containerItemResource,
-    ids.map((id) => rows.get(id)!),
+    ids.flatMap((id) => rows.get(id) ?? []),
     [],
     viewContext(input)
   )

@@ -1,4 +1,4 @@
-/** What happens to containers (rules/availability 8). */
+/** Events of containers and of the units packed in them (rules/availability 8). */
 import { Schema } from "effect"
 import { type RowChange, update, updateWhere } from "../kernel/row-change.ts"
 import { type AnyEventType, eventType } from "../kernel/event-type.ts"
@@ -11,11 +11,11 @@ type Changed = KeyedColumns<typeof containers>
 const containerChanged = ({ id, ...set }: Changed, { recorded_at }: ProjectionContext): ReadonlyArray<RowChange> => [
   update(containers, id, { ...set, updated_at: recorded_at })
 ]
-/** The units inside begin a new outing: nothing of them has been seen yet. */
-const unseen = (id: number, set: Partial<ContainerItemRow>): RowChange =>
+/** Sets columns of every unit packed in the container. */
+const setPackedItems = (id: number, set: Partial<ContainerItemRow>): RowChange =>
   updateWhere(container_items, { container_id: id, unpacked_at: null }, set)
 
-/** A container in another state: what changed of it, absolute. */
+/** A change of state: the new values of the columns that changed. */
 const stateEvent = (type: string, meaning: string, also: (data: Changed) => ReadonlyArray<RowChange> = () => []) =>
   eventType(type, {
     meaning,
@@ -29,15 +29,15 @@ export const containerDissolved = stateEvent(
   "A container ended: its content was unpacked for good."
 )
 export const containerDispatched = stateEvent("container.dispatched", "A container left with an order.", ({ id }) => [
-  unseen(id, { verified_at: null, returned_from_opportunity_id: null })
+  setPackedItems(id, { verified_at: null, returned_from_opportunity_id: null })
 ])
 export const repackStarted = stateEvent(
   "container.repack.started",
   "The content of a returned container is gone through one by one.",
-  ({ id }) => [unseen(id, { repacked_at: null })]
+  ({ id }) => [setPackedItems(id, { repacked_at: null })]
 )
 
-/** What is inside remembers the order it came back from. */
+/** The units inside keep the order they came back from. */
 export const containerReturned = eventType("container.returned", {
   meaning: "A container came back from its order.",
   data: () =>
@@ -50,7 +50,7 @@ export const containerReturned = eventType("container.returned", {
     }),
   project: ({ returned_from_opportunity_id = null, ...data }, meta) => [
     ...containerChanged(data, meta),
-    unseen(data.id, { returned_from_opportunity_id })
+    setPackedItems(data.id, { returned_from_opportunity_id })
   ]
 })
 export const cameBack = (container: ContainerRow, returned_at: string): NewEvent =>
@@ -62,7 +62,7 @@ export const cameBack = (container: ContainerRow, returned_at: string): NewEvent
     returned_from_opportunity_id: container.opportunity_id
   })
 
-/** A nested container under another parent, or under none. */
+/** A container nested in another parent, or in none. */
 export const nestedUnder = (child: ContainerRow, parent_container_id: number | null): NewEvent =>
   updatedEvent(containers, child, { parent_container_id }) ?? rowUpdated(containers).make({ id: child.id })
 

@@ -1,4 +1,5 @@
-/** What the rules of containers must know, read for many units at once. */
+/** Queries for what the rules of containers must know, for many units at once. */
+import { firstOf, lastOf } from "../values/lists.ts"
 import { Effect } from "effect"
 import { assetConflicts } from "../availability/assets-query.ts"
 import type { DemandRow } from "../demands/schema.ts"
@@ -18,7 +19,7 @@ import {
   live_statuses
 } from "../packing/schema.ts"
 
-/** A container as one that things go into or come out of. */
+/** A container with what the rules must know to move units into it or out of it. */
 export interface ContainerFacts {
   readonly container: ContainerRow
   readonly product: ProductRow | undefined
@@ -26,18 +27,18 @@ export interface ContainerFacts {
   readonly as_case: CaseProduct
   /** Itself first, then the container it is packed in, and so on. */
   readonly chain: ReadonlyArray<ContainerRow>
-  /** How many levels the outermost of the chain may have. */
+  /** How many levels deep containers may be nested in the outermost of the chain. */
   readonly nesting_max: number
   /** What is in it now. */
   readonly items: ReadonlyArray<ContainerItemRow>
 }
-/** A unit that is to be moved. */
+/** A unit to be packed, unpacked or transferred. */
 export interface Unit {
   readonly level: StockLevelRow
   readonly product: ProductRow | undefined
   /** Where it is packed now. */
   readonly membership: ContainerItemRow | undefined
-  /** Demands on it from now on, the one of its own membership aside. */
+  /** Demands on it from now on, except the one its present packing made. */
   readonly conflicts: ReadonlyArray<DemandRow>
   /** The container it is the case of, and every container nested in that one, level by level. */
   readonly child: ContainerRow | undefined
@@ -45,22 +46,23 @@ export interface Unit {
 }
 
 const default_nesting_depth = 2
-/** More levels than any setting allows; a stop for walks over data gone wrong. */
+/** More levels than any setting allows: ends a walk over containers that contain each other. */
 const levels_max = 25
 
 /** Each container with what it is packed in, up to the outermost: one query per level, however many containers. */
+type Chain = readonly [ContainerRow, ...ReadonlyArray<ContainerRow>]
 const chainsOf = Effect.fnUntraced(function* (
   of: ReadonlyArray<ContainerRow>
-): Effect.fn.Return<ReadonlyArray<ReadonlyArray<ContainerRow>>, Failure, Store> {
+): Effect.fn.Return<ReadonlyArray<Chain>, Failure, Store> {
   const store = yield* Store
-  const chains = of.map((one) => [one])
+  const chains = of.map((one): [ContainerRow, ...Array<ContainerRow>] => [one])
   for (let level = 1; level < levels_max; level++) {
-    const wanted = chains.map((chain) => chain.at(-1)!.parent_container_id).filter((id) => id !== null)
+    const wanted = chains.map((chain) => lastOf(chain).parent_container_id).filter((id) => id !== null)
     if (wanted.length === 0) break
     const parents = new Map((yield* store.getMany(containers, [...new Set(wanted)])).map((one) => [one.id, one]))
     let grown = false
     for (const chain of chains) {
-      const parent = parents.get(chain.at(-1)!.parent_container_id ?? 0)
+      const parent = parents.get(lastOf(chain).parent_container_id ?? 0)
       if (chain.length !== level || parent === undefined || chain.some((one) => one.id === parent.id)) continue
       chain.push(parent)
       grown = true
@@ -70,7 +72,7 @@ const chainsOf = Effect.fnUntraced(function* (
   return chains
 })
 
-/** Containers as ones that things go into or come out of: three queries for all, and one per level they are nested. */
+/** Facts of these containers, in their order: three queries for all of them, and one for each level of nesting. */
 export const loadTargets = Effect.fnUntraced(function* (
   of: ReadonlyArray<ContainerRow>
 ): Effect.fn.Return<ReadonlyArray<ContainerFacts>, Failure, Store> {
@@ -78,7 +80,7 @@ export const loadTargets = Effect.fnUntraced(function* (
   const store = yield* Store
   const chains = yield* chainsOf(of)
   const product_ids = [
-    ...new Set(chains.flatMap((chain) => [chain[0]!.product_id, chain.at(-1)!.product_id]).filter((id) => id !== null))
+    ...new Set(chains.flatMap((chain) => [chain[0].product_id, lastOf(chain).product_id]).filter((id) => id !== null))
   ]
   const found = new Map((yield* store.getMany(products, product_ids)).map((one) => [one.id, one]))
   const own = [...new Set(of.map((one) => one.product_id).filter((id) => id !== null))]
@@ -91,7 +93,7 @@ export const loadTargets = Effect.fnUntraced(function* (
     (one) => one.container_id
   )
   return chains.map((chain) => {
-    const container = chain[0]!
+    const [container] = chain
     const product = container.product_id === null ? undefined : found.get(container.product_id)
     return {
       container,
@@ -101,15 +103,15 @@ export const loadTargets = Effect.fnUntraced(function* (
         { container_availability_mode: product?.container_availability_mode ?? null },
         product === undefined ? [] : (components.get(product.id) ?? [])
       ),
-      nesting_max: found.get(chain.at(-1)!.product_id ?? 0)?.container_max_nesting_depth ?? default_nesting_depth,
+      nesting_max: found.get(lastOf(chain).product_id ?? 0)?.container_max_nesting_depth ?? default_nesting_depth,
       items: items.get(container.id) ?? []
     }
   })
 })
 export const loadTarget = (container: ContainerRow): Effect.Effect<ContainerFacts, Failure, Store> =>
-  Effect.map(loadTargets([container]), ([target]) => target!)
+  Effect.map(loadTargets([container]), firstOf)
 
-/** The units named that exist, by id. Queries: five, and one per level of containers nested in them. */
+/** Those of the units that exist, by id: six queries. */
 export const loadUnits = Effect.fnUntraced(function* (
   ids: ReadonlyArray<number>,
   now: string
@@ -162,7 +164,7 @@ export const loadUnits = Effect.fnUntraced(function* (
   )
 })
 
-/** Every container packed, at any depth, in those given. */
+/** These containers and all packed in them at any depth. */
 const nestedIn = Effect.fnUntraced(function* (
   roots: ReadonlyArray<ContainerRow>
 ): Effect.fn.Return<ReadonlyArray<ContainerRow>, Failure, Store> {
@@ -170,8 +172,9 @@ const nestedIn = Effect.fnUntraced(function* (
   const store = yield* Store
   const bound = bindings(store.dialect)
   const rows = yield* store.run(
-    `with recursive nested(id) as (select id from containers where id in (${roots.map((one) => bound.bind(one.id)).join(", ")}) ` +
-      `union select c.id from containers c join nested on c.parent_container_id = nested.id where c.status <> 'dissolved') ` +
+    "with recursive nested(id) as (" +
+      `select id from containers where id in (${roots.map((one) => bound.bind(one.id)).join(", ")}) union ` +
+      "select c.id from containers c join nested on c.parent_container_id = nested.id where c.status <> 'dissolved') " +
       `select ${columnList(containers)} from containers where id in (select id from nested)`,
     bound.values
   )
@@ -183,10 +186,11 @@ const subtreeOf = (
   all: ReadonlyArray<ContainerRow>
 ): ReadonlyArray<ReadonlyArray<ContainerRow>> => {
   const levels: Array<ReadonlyArray<ContainerRow>> = [[root]]
-  for (let at = levels[0]!; levels.length < levels_max; levels.push(at)) {
-    const above = new Set(at.map((one) => one.id))
-    at = all.filter((one) => one.parent_container_id !== null && above.has(one.parent_container_id))
-    if (at.length === 0) break
+  while (levels.length < levels_max) {
+    const above = new Set(lastOf(levels).map((one) => one.id))
+    const next = all.filter((one) => one.parent_container_id !== null && above.has(one.parent_container_id))
+    if (next.length === 0) break
+    levels.push(next)
   }
   return levels
 }

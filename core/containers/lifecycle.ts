@@ -1,4 +1,4 @@
-/** How containers begin, are closed, opened, gone through again and ended (rules/availability 8.6). */
+/** Rules of making, changing, sealing, unsealing, dissolving and repacking containers (rules/availability 8.6). */
 import { Result } from "effect"
 import type { DemandRow } from "../demands/schema.ts"
 import type { DecideContext, Decided } from "../kernel/endpoint.ts"
@@ -19,7 +19,7 @@ export const dissolvedResult = Shown.keys({ id: integer(), warnings: list(text()
 
 const refuse = (field: string, text: string): Decided<never> => Result.fail(invalidField(field, text))
 
-/** A UUID (version 8) of the instant and the id: unique, because ids are. */
+/** A UUID (version 8) made of the instant and the id: unique, because ids are. */
 export const uuidOf = (now: string, id: number): string => {
   const time = millisOf(now).toString(16).padStart(12, "0").slice(-12)
   const own = id.toString(16).padStart(15, "0")
@@ -37,13 +37,14 @@ export interface CreateFacts {
   readonly product: ProductRow | undefined
   readonly housing: StockLevelRow | undefined
   readonly housing_product: ProductRow | undefined
-  /** The container in use the housing already is the case of. */
+  /** The container in use that the unit already is the case of. */
   readonly housed: ContainerRow | undefined
-  /** Where the housing is packed itself, if it is. */
+  /** The unit's own packing, where it is packed in a container. */
   readonly packed: ContainerItemRow | undefined
 }
 
-const begun = (
+/** The event of a new container with its id. */
+const newContainer = (
   row: Partial<ContainerRow>,
   context: DecideContext
 ): { readonly id: number; readonly event: NewEvent } => {
@@ -59,7 +60,9 @@ const begun = (
   }
 }
 
-/** 422 `product_id`: no case; `serialised_item_id`: not a unit of that product, in use, at another store, gone. */
+/**
+ * 422 `product_id`: not containerable; `serialised_item_id`: no unit of that product, in use, at another store or gone.
+ */
 export const createContainer = (input: CreateInput, facts: CreateFacts, context: DecideContext): Decided => {
   const { housed, housing, housing_product, packed } = facts
   const product = facts.product ?? housing_product
@@ -82,7 +85,7 @@ export const createContainer = (input: CreateInput, facts: CreateFacts, context:
       return refuse("serialised_item_id", "The unit is at another store than the container.")
   }
   const has_template = (product?.container_template?.slots.length ?? 0) > 0
-  const { event, id } = begun(
+  const { event, id } = newContainer(
     {
       name: input.name,
       barcode: input.barcode,
@@ -97,20 +100,23 @@ export const createContainer = (input: CreateInput, facts: CreateFacts, context:
   return Result.succeed({ events: [event], result: { id } })
 }
 
-/** A box without a product: known by its barcode alone, never strict. */
+/** A box without a product, identified by its barcode; its scan mode is always `free`. 422 `barcode` when in use. */
 export const createTemporaryContainer = (
   input: { readonly name: string; readonly barcode: string; readonly store_id: number; readonly notes: string | null },
   duplicate: ContainerRow | undefined,
   context: DecideContext
 ): Decided => {
   if (duplicate !== undefined) return refuse("barcode", barcodeTaken(duplicate))
-  const { event, id } = begun({ ...input, is_temporary: true, scan_mode: "free" }, context)
+  const { event, id } = newContainer({ ...input, is_temporary: true, scan_mode: "free" }, context)
   return Result.succeed({ events: [event], result: { id } })
 }
 const barcodeTaken = (duplicate: ContainerRow): string =>
   `The barcode is that of temporary container ${duplicate.id}, which is in use.`
 
-/** Name, barcode and notes while it is in use; the scan mode only while it is open. */
+/**
+ * Changes name, barcode and notes while it is in use, the scan mode only while it is open. 422 on the field, or
+ * `container`.
+ */
 export const changeContainer = (
   row: ContainerRow,
   set: Partial<Pick<ContainerRow, "name" | "barcode" | "notes" | "scan_mode">>,
@@ -130,7 +136,10 @@ export const changeContainer = (
   return Result.succeed({ events: updated === undefined ? [] : [updated], result: { id: row.id } })
 }
 
-/** Closes a container. 422 `container`: not open, empty, a nested one still open, or a strict list not exactly filled. */
+/**
+ * Closes a container. 422 `container`: not open, empty, a nested one still open, or a strict template not exactly
+ * filled.
+ */
 export const sealContainer = (
   target: ContainerFacts,
   nested: ReadonlyArray<ContainerRow>,
@@ -161,7 +170,7 @@ export const sealContainer = (
   })
 }
 
-/** What keeps a strict container from being complete; undefined when every slot is filled and nothing else is inside. */
+/** Why a strict container is not complete; undefined when every slot is filled and nothing else is inside. */
 export const templateGap = ({ items, product }: Pick<ContainerFacts, "items" | "product">): string | undefined => {
   const slots = product?.container_template?.slots ?? []
   if (slots.length === 0) return undefined
@@ -172,14 +181,11 @@ export const templateGap = ({ items, product }: Pick<ContainerFacts, "items" | "
     if (packed > wanted)
       return `Product ${slot.product_id}: ${packed} packed where the template has room for ${wanted}.`
   }
-  const stray = items.find((item) => !slots.some((slot) => slot.product_id === item.product_id))
-  return stray === undefined ? undefined : `Unit ${stray.serialised_item_id} is not on the template.`
+  const unlisted = items.find((item) => !slots.some((slot) => slot.product_id === item.product_id))
+  return unlisted === undefined ? undefined : `Unit ${unlisted.serialised_item_id} is not on the template.`
 }
 
-/**
- * Opens a sealed container. 422 `container`: not sealed, committed to an opportunity now or later, or inside a container that
- * is closed itself.
- */
+/** Opens a sealed container. 422 `container`: not sealed, committed to an opportunity, or inside a closed container. */
 export const unsealContainer = (
   target: ContainerFacts,
   housing_demands: ReadonlyArray<DemandRow>,
@@ -211,7 +217,8 @@ export const unsealContainer = (
 
 /**
  * Ends a container: everything inside goes back to general stock, or into another container. Nested containers are
- * detached and named in the warnings. 422 `container`: out or ended already; `transfer_to_container_id`.
+ * detached and named in the warnings. 422 `container`: dispatched, or dissolved already; `transfer_to_container_id`:
+ * not open, at another store or full.
  */
 export const dissolveContainer = (
   from: ContainerFacts,
@@ -226,7 +233,7 @@ export const dissolveContainer = (
   } = from
   if (container.status === "dispatched") return refuse("container", "The container is out; it has to come back first.")
   if (container.status === "dissolved") return refuse("container", "The container is dissolved already.")
-  return Result.map(emptied(from, units, to, context), (events) => ({
+  return Result.map(emptyingEvents(from, units, to, context), (events) => ({
     events: [
       ...events,
       containerDissolved.make({
@@ -243,7 +250,8 @@ export const dissolveContainer = (
   }))
 }
 
-const emptied = (
+/** Unpacks everything, or moves it into `to`. */
+const emptyingEvents = (
   from: ContainerFacts,
   units: ReadonlyArray<Unit>,
   to: ContainerFacts | undefined,
@@ -255,10 +263,10 @@ const emptied = (
         unit.membership === undefined ? [] : leaving(unit, unit.membership, "dissolved", null, context)
       )
     )
-  const against = targetRejection(from, to, "transfer_to_container_id")
-  return against === undefined
+  const rejection = targetRejection(from, to, "transfer_to_container_id")
+  return rejection === undefined
     ? Result.map(transferEvents(units, from, to, "transfer_to_container_id", context), ({ events }) => events)
-    : Result.fail(against)
+    : Result.fail(rejection)
 }
 
 const dissolveWarnings = (
@@ -271,7 +279,8 @@ const dissolveWarnings = (
     child === undefined
       ? []
       : [
-          `The container ${child.name} (${child.id}) was packed in it and ${to === undefined ? "stands on its own now" : `is now in ${to.container.name}`}.`
+          `The container ${child.name} (${child.id}) was packed in it and ` +
+            `${to === undefined ? "stands on its own now" : `is now in ${to.container.name}`}.`
         ]
   ),
   ...(parent === undefined ? [] : [`Its case is still packed in ${parent.name} (${parent.id}).`])
@@ -286,7 +295,11 @@ export interface RepackFacts {
   readonly packed: ContainerItemRow | undefined
   readonly duplicate: ContainerRow | undefined
 }
-/** Opens a returned container to go through it unit by unit; a dissolved one is followed by a new one. */
+/**
+ * Opens a returned container for checking its contents unit by unit; for a dissolved one, makes a new container like
+ * it. 422 `container_id`: any other status, or the case in use elsewhere; `barcode`: that of another temporary
+ * container.
+ */
 export const startRepack = (
   container: ContainerRow,
   input: RepackStart,
@@ -315,7 +328,7 @@ export const startRepack = (
     return refuse("container_id", `Its case is packed in container ${facts.packed.container_id}; unpack it first.`)
   const barcode = input.barcode ?? container.barcode
   if (container.is_temporary && facts.duplicate !== undefined) return refuse("barcode", barcodeTaken(facts.duplicate))
-  const { event, id } = begun(
+  const { event, id } = newContainer(
     {
       name: input.name ?? container.name,
       barcode,

@@ -1,6 +1,4 @@
-/**
- * What is in a container: the list that goes with a closed one, and the check of what came back (rules/availability 8.6).
- */
+/** The manifest of a closed container and the check of what came back (rules/availability 8.6). */
 import type { ContainerItemRow, ContainerRow } from "../packing/schema.ts"
 import type { Manifest, verificationShown } from "./answers.ts"
 
@@ -11,7 +9,7 @@ export interface UnitName {
 export interface ManifestResult {
   readonly container: ContainerRow
   readonly items: ReadonlyArray<ContainerItemRow>
-  /** What its product asks for: the slots of its template, or, without any, the parts that stay in it. */
+  /** What its product asks for: the slots of its template, or without any, its fixed parts. */
   readonly slots: ReadonlyArray<{
     readonly product_id: number
     readonly binding: "pool" | "fixed" | null
@@ -24,7 +22,9 @@ export interface Names {
   readonly units: ReadonlyMap<number, UnitName>
 }
 
-/** The manifest, nested containers included. Compliant: every slot filled, in this container and in all inside it. */
+/**
+ * The manifest, nested containers included. Compliant: every slot is filled, in this container and in all inside it.
+ */
 export const manifest = (of: ManifestResult, names: Names): Manifest => {
   const { container, items } = of
   const slots = of.slots.map((slot) => {
@@ -41,7 +41,7 @@ export const manifest = (of: ManifestResult, names: Names): Manifest => {
   })
   const nested = of.nested.map((one) => manifest(one, names))
   const listed = new Set(of.slots.map((slot) => slot.product_id))
-  const has_strays =
+  const has_unlisted =
     container.scan_mode === "strict" && listed.size > 0 && items.some((item) => !listed.has(item.product_id))
   return {
     container_id: container.id,
@@ -51,7 +51,7 @@ export const manifest = (of: ManifestResult, names: Names): Manifest => {
     scan_mode: container.scan_mode,
     sealed_at: container.sealed_at,
     sealed_by_user_id: container.sealed_by_user_id,
-    is_compliant: slots.every((slot) => slot.satisfied) && !has_strays && nested.every((one) => one.is_compliant),
+    is_compliant: slots.every((slot) => slot.satisfied) && !has_unlisted && nested.every((one) => one.is_compliant),
     slots,
     items: items.map((item) => ({
       container_item_id: item.id,
@@ -68,20 +68,20 @@ export const manifest = (of: ManifestResult, names: Names): Manifest => {
   }
 }
 
-/** What was expected back, what has been seen so far, what is missing, what does not belong. Units by stock level id. */
+/** Which units are expected back, scanned so far, missing, and not of this container: ids of stock levels. */
 export const verification = (
   items: ReadonlyArray<ContainerItemRow>,
   scanned_now: ReadonlyArray<number>
 ): typeof verificationShown.Type => {
   const expected = items.map((item) => item.serialised_item_id)
-  const seen = new Set([
+  const scanned = new Set([
     ...items.filter((item) => item.verified_at !== null).map((item) => item.serialised_item_id),
     ...scanned_now
   ])
-  const missing = expected.filter((id) => !seen.has(id))
+  const missing = expected.filter((id) => !scanned.has(id))
   return {
     expected,
-    scanned: [...seen],
+    scanned: [...scanned],
     missing,
     unexpected: scanned_now.filter((id) => !expected.includes(id)),
     complete: missing.length === 0

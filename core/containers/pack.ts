@@ -1,4 +1,6 @@
-/** What may go into a container, what may come out, and what either does to stock (rules/availability 8.5). */
+/**
+ * Rules of packing, unpacking, transferring and repacking units, and what they do to stock (rules/availability 8.5).
+ */
 import { Result } from "effect"
 import { isPackedUnitHeld } from "../availability/line-demands.ts"
 import type { DecideContext, Decided } from "../kernel/endpoint.ts"
@@ -19,7 +21,9 @@ import {
 import { integer, list } from "../kernel/field.ts"
 import * as Shown from "../kernel/answer-schema.ts"
 
-/** 422 `container`, as for every wrong status, and the field that named the container where one did (rules/availability 8.6). */
+/**
+ * 422 on `container`, as for every wrong status, and on the field that named the container (rules/availability 8.6).
+ */
 export const wrongStatus = (field: string, text: string): Rejection => invalid({ container: [text], [field]: [text] })
 
 /** 422 `container` unless it is open. */
@@ -41,7 +45,10 @@ const wayOut: { readonly [S in ContainerStatus]: string } = {
   dissolved: ""
 }
 
-/** Why a unit cannot go into a container; undefined when it can. The first reason counts. `moving`: out of where it is packed now. */
+/**
+ * Why a unit cannot go into a container, the first reason; undefined when it can. `moving`: it leaves its present
+ * container.
+ */
 export const reasonNotPackable = (unit: Unit, target: ContainerFacts, moving = false): string | undefined => {
   const { child, conflicts, level, membership, product, subtree } = unit
   const { chain, container, nesting_max } = target
@@ -56,7 +63,8 @@ export const reasonNotPackable = (unit: Unit, target: ContainerFacts, moving = f
   if (level.is_gone) return "The unit is no longer in stock."
   const holder = conflicts[0]
   if (holder !== undefined) {
-    return `The unit is committed ${holder.opportunity_id === null ? "elsewhere" : `to opportunity ${holder.opportunity_id}`} from ${holder.starts_at}.`
+    const where = holder.opportunity_id === null ? "elsewhere" : `to opportunity ${holder.opportunity_id}`
+    return `The unit is committed ${where} from ${holder.starts_at}.`
   }
   if (container.serialised_item_id === level.id) return "A case cannot be packed into itself."
   if (child === undefined) return undefined
@@ -67,7 +75,7 @@ export const reasonNotPackable = (unit: Unit, target: ContainerFacts, moving = f
     : undefined
 }
 
-/** A strict case takes no more than its template's `max_items`. */
+/** Whether `adding` more units exceed the template's `max_items` of a strict container. */
 const isFull = ({ container, items, product }: ContainerFacts, adding: number): boolean => {
   const max = container.scan_mode === "strict" ? (product?.container_template?.max_items ?? null) : null
   return max !== null && items.length + adding > max
@@ -78,8 +86,11 @@ export interface Place {
   readonly notes: string | null
 }
 
-/** A membership beginning now: the row, the demand where contents are held, the unit's mark, the nested container's parent. */
-export const enteringRejection = (
+/**
+ * Packs a unit now: its packing row, the demand where the case holds its contents, the mark on the unit and the parent
+ * of a nested container.
+ */
+export const entering = (
   unit: Unit,
   target: ContainerFacts,
   place: Place,
@@ -102,7 +113,7 @@ export const enteringRejection = (
     verified_at: null,
     ...place
   }
-  const marked =
+  const unit_marked =
     container.serialised_item_id === null
       ? undefined
       : updatedEvent(stock_levels, unit.level, {
@@ -116,13 +127,16 @@ export const enteringRejection = (
       ...(isPackedUnitHeld(as_case, unit.level.product_id)
         ? [holdUnit(container.id, row, unit.level, context.now, context)]
         : []),
-      ...(marked === undefined ? [] : [marked]),
+      ...(unit_marked === undefined ? [] : [unit_marked]),
       ...(unit.child === undefined ? [] : [nestedUnder(unit.child, container.id)])
     ]
   }
 }
 
-/** A membership ending now, with its demand, the unit's mark and the nested container's parent. */
+/**
+ * Unpacks a unit now: ends its packing row and its demand, and clears the mark on the unit and a nested container's
+ * parent.
+ */
 export const leaving = (
   unit: Unit,
   membership: ContainerItemRow,
@@ -130,11 +144,11 @@ export const leaving = (
   to: number | null,
   context: DecideContext
 ): ReadonlyArray<NewEvent> => {
-  const unmarked = updatedEvent(stock_levels, unit.level, { container_stock_level_id: null, container_mode: null })
+  const unit_unmarked = updatedEvent(stock_levels, unit.level, { container_stock_level_id: null, container_mode: null })
   return [
     itemUnpacked(membership, context.now, reason, to),
     releaseUnit(membership.container_id, membership.id),
-    ...(unmarked === undefined ? [] : [unmarked]),
+    ...(unit_unmarked === undefined ? [] : [unit_unmarked]),
     ...(unit.child === undefined ? [] : [nestedUnder(unit.child, null)])
   ]
 }
@@ -151,7 +165,7 @@ export const packUnit = (
   const reason = unit === undefined ? "The selected serialised item does not exist." : reasonNotPackable(unit, target)
   if (unit === undefined || reason !== undefined) return Result.fail(invalidField("serialised_item_id", reason ?? ""))
   if (isFull(target, 1)) return Result.fail(invalidField("container", "The container is full."))
-  const { events, row } = enteringRejection(unit, target, place, context)
+  const { events, row } = entering(unit, target, place, context)
   return Result.succeed({ events, result: { id: row.id } })
 }
 
@@ -168,11 +182,11 @@ export const unpackUnit = (unit: Unit | undefined, target: ContainerFacts, conte
 export const notPackedHere = (field: string): Rejection =>
   invalidField(field, "The unit is not packed in this container.")
 
-/** The rows begun. */
+/** Packing rows that the transfer ended, then those it made. */
 export const transferred = Shown.keys({ ids: list(integer()) })
 /**
- * Moves units from one open container into another at the same store, each with a row closed and a row begun. 422:
- * `container`, `target_container_id` (itself, not open, another store), `serialised_item_ids`.
+ * Moves units from one open container into another at the same store: of each, one packing row ends and one begins.
+ * 422: `container`, `target_container_id` (itself, not open, another store), `serialised_item_ids`.
  */
 export const transferUnit = (
   units: ReadonlyArray<Unit | undefined>,
@@ -196,7 +210,7 @@ export const targetRejection = (from: ContainerFacts, to: ContainerFacts, field:
         ? invalidField(field, "The other container is at another store.")
         : undefined))
 
-/** Closed rows first, then those begun, unit by unit. */
+/** The events unit by unit; `ids` holds the rows ended, then those begun. 422 on `field`. */
 export const transferEvents = (
   units: ReadonlyArray<Unit | undefined>,
   from: ContainerFacts,
@@ -212,7 +226,7 @@ export const transferEvents = (
     if (unit === undefined || membership?.container_id !== from.container.id) return Result.fail(notPackedHere(field))
     const reason = reasonNotPackable(unit, to, true)
     if (reason !== undefined) return Result.fail(invalidField(field, `Unit ${unit.level.id}: ${reason}`))
-    const entered = enteringRejection(
+    const entered = entering(
       {
         ...unit,
         level: { ...unit.level, container_stock_level_id: null, container_mode: null },
@@ -231,7 +245,11 @@ export const transferEvents = (
     : Result.succeed({ events, ids: [...closed, ...begun] })
 }
 
-/** One unit of a container being gone through after its return: confirmed where it is, or packed anew. */
+/**
+ * Repacks one unit of a container that is being checked after its return: confirms it where it is, or packs it. 422:
+ * `container` outside repacking or when full, `serialised_item_id` for a unit that cannot be packed or was repacked
+ * already.
+ */
 export const repackUnit = (
   unit: Unit | undefined,
   target: ContainerFacts,
@@ -247,7 +265,7 @@ export const repackUnit = (
     const reason = unit === undefined ? "The selected serialised item does not exist." : reasonNotPackable(unit, target)
     if (unit === undefined || reason !== undefined) return Result.fail(invalidField("serialised_item_id", reason ?? ""))
     if (isFull(target, 1)) return Result.fail(invalidField("container", "The container is full."))
-    const { events, row } = enteringRejection(unit, target, place, context)
+    const { events, row } = entering(unit, target, place, context)
     return Result.succeed({
       events: [...events, itemRepacked(row, context.now, row.position, row.notes)],
       result: { id: row.id }

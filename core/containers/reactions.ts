@@ -1,4 +1,7 @@
-/** What other slices do that concerns containers: cases change what they hold, units that are packed stay where they are. */
+/**
+ * What containers do when other slices record events: when a case changes, the units packed in it are held or released
+ * (rules/availability 8.5); packed units may not move to another store.
+ */
 import { Effect, Result } from "effect"
 import type { Failure } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
@@ -17,13 +20,15 @@ const part_made = "component.created",
   part_changed = "component.updated",
   part_deleted = "component.deleted",
   product_changed = "product.updated"
-/** Whether containers of a product see the event: its parts, or the mode of a case. */
-const isOfCase = ({ data, type }: NewEvent): boolean =>
+/** Whether the event changes which packed units are held: another mode of the case, or other parts. */
+const changesCase = ({ data, type }: NewEvent): boolean =>
   type !== product_changed || "container_availability_mode" in data
 const namedIn = (events: ReadonlyArray<NewEvent>, types: ReadonlyArray<string>, key: string): ReadonlyArray<number> =>
   events.filter(({ type }) => types.includes(type)).map(({ data }) => Number(data[key]))
 
-/** Containers in use of the products whose parts or mode these events change. One query, or one for every 500 products or parts. */
+/**
+ * Containers in use of the products whose parts or mode these events change. One query for every 500 products or parts.
+ */
 const containersOf = Effect.fnUntraced(function* (
   events: ReadonlyArray<NewEvent>
 ): Effect.fn.Return<ReadonlyArray<ContainerRow>, Failure, Store> {
@@ -33,7 +38,8 @@ const containersOf = Effect.fnUntraced(function* (
     for (const some of chunked([...new Set(ids)], 500)) {
       const bound = bindings(store.dialect)
       const rows = yield* store.run(
-        `select ${columnList(containers)} from containers where status <> 'dissolved' and ${condition(some.map(bound.bind).join(", "))}`,
+        `select ${columnList(containers)} from containers ` +
+          `where status <> 'dissolved' and ${condition(some.map(bound.bind).join(", "))}`,
         bound.values
       )
       found.push(...rows.map((row) => store.decode(containers, row)))
@@ -53,12 +59,12 @@ const containersOf = Effect.fnUntraced(function* (
 interface CaseFacts {
   readonly packed: ReadonlyArray<PackedUnit>
   readonly products: ReadonlyArray<ProductRow>
-  /** Parts of the products, as they are before the events. */
+  /** Parts of the products before the events. */
   readonly components: ReadonlyArray<ComponentRow>
 }
 const no_cases: CaseFacts = { packed: [], products: [], components: [] }
 
-/** The product with what the events change of it. */
+/** The product as the events leave it. */
 const changedProduct = (
   product: ProductRow,
   events: ReadonlyArray<NewEvent>
@@ -68,7 +74,7 @@ const changedProduct = (
       type === product_changed && data["id"] === row.id ? ({ ...row, ...data } as ProductRow) : row,
     product
   )
-/** Its parts once the events are carried out. */
+/** The parts of the product as the events leave them. */
 const changedParts = (
   product_id: number,
   components: ReadonlyArray<ComponentRow>,
@@ -88,7 +94,7 @@ const changedParts = (
     )
     .filter((row) => row.product_id === product_id)
 
-/** The field of the command that is to blame. */
+/** The field of the command to report a refusal on. */
 const fieldOf = (events: ReadonlyArray<NewEvent>): string =>
   events.some(({ type }) => type === part_deleted)
     ? "component"
@@ -97,14 +103,15 @@ const fieldOf = (events: ReadonlyArray<NewEvent>): string =>
       : "binding"
 
 /**
- * Another mode or other parts of a case: what is packed in its containers is taken out of general stock or given back. 422 on
- * `binding`, `component` or `availability_mode` when a unit to be held is claimed by somebody else. A merge sees to it itself.
+ * Another mode or other parts of a case: units packed in its containers are held (taken out of general stock) or
+ * released. 422 on `binding`, `component` or `availability_mode` when a unit to be held has demands of somebody else.
+ * The merge of two products is excepted: its own rule does the same for the merged case.
  */
-const casesChanged = reaction({
+export const casesChanged = reaction({
   on: [part_made, part_changed, part_deleted, product_changed],
   facts: ({ all, events }: Happened, { now }) =>
     Effect.gen(function* (): Effect.fn.Return<CaseFacts, Failure, Store> {
-      const about = events.filter(isOfCase)
+      const about = events.filter(changesCase)
       if (about.length === 0 || all.some(({ type }) => type === "product.merged")) return no_cases
       const found = yield* containersOf(about)
       if (found.length === 0) return no_cases
@@ -118,7 +125,7 @@ const casesChanged = reaction({
     }),
   decide: ({ events }, { components, packed, products }, context) =>
     Result.gen(function* () {
-      const about = events.filter(isOfCase)
+      const about = events.filter(changesCase)
       const held: Array<NewEvent> = []
       for (const product of products) {
         const inside = packed.filter(({ container }) => container.product_id === product.id)
@@ -129,8 +136,8 @@ const casesChanged = reaction({
     })
 })
 
-/** A unit that is packed, or the case of a container in use, stays at the store of its container: 422 `store_id`. */
-const unitsStay = reaction({
+/** A packed unit, or the case of a container in use, must stay at the store of the container: 422 `store_id`. */
+export const unitsStay = reaction({
   on: ["stock_level.updated"],
   facts: ({ events }) =>
     Effect.gen(function* () {

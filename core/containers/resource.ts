@@ -52,7 +52,7 @@ export const containerResource = resource({
   view: ({ active_items, ...base }, _row, found) => ({
     ...base,
     availability_mode: (found.case?.["container_availability_mode"] as string | null | undefined) ?? "transport",
-    // What is inside is told on a list only when asked for; the key is then `items` as well.
+    // Lists hold the contents only with include=active_items; the same list is also given as `items`.
     ...(active_items === null || active_items === undefined ? {} : { items: active_items, active_items })
   })
 })

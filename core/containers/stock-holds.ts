@@ -1,4 +1,6 @@
-/** Which packed units are taken out of general stock, and the demands that say so (rules/availability 8.5). */
+/**
+ * Which packed units are held, that is taken out of general stock by a demand of their own (rules/availability 8.5).
+ */
 import { Effect, Result } from "effect"
 import { assetConflicts } from "../availability/assets-query.ts"
 import { demandOfPackedUnit, isPackedUnitHeld } from "../availability/line-demands.ts"
@@ -14,7 +16,7 @@ import { type StockLevelRow, stock_levels } from "../stock/schema.ts"
 import { openEnd } from "../values/time.ts"
 import { type ContainerItemRow, type ContainerRow, container_items } from "../packing/schema.ts"
 
-/** A unit packed in a container, with its own demand, if it has one, and those of others that stand in the way of one. */
+/** A unit packed in a container, whether packing holds it, and the demands of others that would prevent holding it. */
 export interface PackedUnit {
   readonly container: ContainerRow
   readonly item: ContainerItemRow
@@ -23,21 +25,21 @@ export interface PackedUnit {
   readonly conflicts: ReadonlyArray<DemandRow>
 }
 
-/** Everything packed in the containers given; from now on, others' demands on it. Four queries. */
+/** Everything packed in these containers, with the demands of others on it from `now` on. Four queries. */
 export const loadPackedUnits = Effect.fnUntraced(function* (
-  of: ReadonlyArray<ContainerRow>,
+  packed_in: ReadonlyArray<ContainerRow>,
   now: string
 ): Effect.fn.Return<ReadonlyArray<PackedUnit>, Failure, Store> {
-  if (of.length === 0) return []
+  if (packed_in.length === 0) return []
   const store = yield* Store
-  const items = yield* store.find(container_items, { container_id: of.map((one) => one.id), unpacked_at: null })
+  const items = yield* store.find(container_items, { container_id: packed_in.map((one) => one.id), unpacked_at: null })
   const units = new Map(
     (yield* store.getMany(
       stock_levels,
       items.map((one) => one.serialised_item_id)
     )).map((unit) => [unit.id, unit])
   )
-  const own = new Set(
+  const held_ids = new Set(
     (yield* store.find(demands, { source_type: "container", source_id: items.map((one) => one.id) })).map(
       (one) => one.source_id
     )
@@ -47,17 +49,18 @@ export const loadPackedUnits = Effect.fnUntraced(function* (
     { from: now, to: openEnd },
     now
   )
-  const byId = new Map(of.map((one) => [one.id, one]))
+  const byId = new Map(packed_in.map((one) => [one.id, one]))
   return items.flatMap((item) => {
-    const unit = units.get(item.serialised_item_id)
-    return unit === undefined
+    const unit = units.get(item.serialised_item_id),
+      container = byId.get(item.container_id)
+    return unit === undefined || container === undefined
       ? []
       : [
           {
-            container: byId.get(item.container_id)!,
+            container,
             item,
             unit,
-            is_held: own.has(item.id),
+            is_held: held_ids.has(item.id),
             conflicts: conflicts.filter(
               (demand) =>
                 demand.asset_id === unit.id && (demand.source_type !== "container" || demand.source_id !== item.id)
@@ -67,7 +70,7 @@ export const loadPackedUnits = Effect.fnUntraced(function* (
   })
 })
 
-/** The demand of a unit packed at `packed_at`. */
+/** Records the demand that holds a unit packed at `packed_at`. */
 export const holdUnit = (
   container_id: number,
   item: Pick<ContainerItemRow, "id" | "product_id">,
@@ -84,12 +87,13 @@ export const holdUnit = (
       id: context.id(demands)
     }
   ])
+/** Takes the demand of a packed unit away: it counts as general stock again. */
 export const releaseUnit = (container_id: number, item_id: number): NewEvent =>
   demandsReplaced(streamOf("container", container_id), "container", item_id, [])
 
 /**
- * What changes when the product of the cases does: units held that are no longer to be, and the other way round, from now
- * on. 422 on `field` when a unit to be held is claimed by somebody else.
+ * Holds and releases packed units from now on, as the changed product of their cases says, and writes the new mode on
+ * the units. 422 on `field` when a unit to be held has a demand of somebody else.
  */
 export const syncHolds = (
   packed: ReadonlyArray<PackedUnit>,
@@ -99,8 +103,8 @@ export const syncHolds = (
 ): Result.Result<ReadonlyArray<NewEvent>, Rejection> => {
   const events: Array<NewEvent> = []
   for (const { conflicts, container, is_held, item, unit } of packed) {
-    const shall = isPackedUnitHeld(product, item.product_id)
-    if (shall && !is_held) {
+    const must_be_held = isPackedUnitHeld(product, item.product_id)
+    if (must_be_held && !is_held) {
       if (conflicts.length > 0)
         return Result.fail(
           invalidField(
@@ -110,10 +114,10 @@ export const syncHolds = (
         )
       events.push(holdUnit(container.id, item, unit, context.now, context))
     }
-    if (!shall && is_held) events.push(releaseUnit(container.id, item.id))
+    if (!must_be_held && is_held) events.push(releaseUnit(container.id, item.id))
     if (container.serialised_item_id !== null) {
-      const transferred = updatedEvent(stock_levels, unit, { container_mode: product.container_mode ?? "transport" })
-      if (transferred !== undefined) events.push(transferred)
+      const mode_changed = updatedEvent(stock_levels, unit, { container_mode: product.container_mode ?? "transport" })
+      if (mode_changed !== undefined) events.push(mode_changed)
     }
   }
   return Result.succeed(events)

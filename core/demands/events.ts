@@ -1,4 +1,8 @@
-/** How demands come about, and what of products' history is noted beside (rules/availability 2.1). */
+/**
+ * Events of demands (rules/availability 2.1). Journals keep them as `claims.set` and `claims.phased`, and the list
+ * inside as `claims`: the names of release 0.1. The slice also records which streams and stores a product's history is
+ * in.
+ */
 import { Schema } from "effect"
 import type { NewDemand } from "./demand.ts"
 import type { Slice } from "../kernel/catalogue.ts"
@@ -6,11 +10,19 @@ import { insert, removeWhere, updateWhere } from "../kernel/row-change.ts"
 import { eventType, follow } from "../kernel/event-type.ts"
 import { type NewEvent, streamOf } from "../kernel/event.ts"
 import { storedValue, wholeRow } from "../kernel/stored-schema.ts"
-import { type DemandRow, demands, noted, placed, product_streams, relevantUntil, stock_places } from "./schema.ts"
+import {
+  type DemandRow,
+  demands,
+  rememberStream,
+  rememberPlace,
+  product_streams,
+  relevantUntil,
+  stock_places
+} from "./schema.ts"
 
 const source = () => ({ source_type: Schema.String, source_id: Schema.Int })
 
-/** The owner of a demand: the opportunity it is booked for, else the container it is packed in. */
+/** The stream of what makes the demand: the opportunity that books, else the container the unit is packed in. */
 const ownerOf = ({
   container_id,
   opportunity_id
@@ -21,14 +33,14 @@ const ownerOf = ({
       ? streamOf("container", container_id)
       : undefined
 
-/** Belongs in the stream of the source's owner. */
-export const claimsSetEvent = eventType("claims.set", {
+/** Recorded in the stream of the opportunity or container that the source belongs to. */
+export const demandsReplacedEvent = eventType("claims.set", {
   meaning:
     "What one source takes from stock from now on, instead of what it took before; nothing, where the list is empty.",
   data: () => Schema.Struct({ ...source(), claims: Schema.Array(wholeRow(demands, "reaches_to")) }),
-  project: ({ source_type, source_id, claims: set }, { recorded_at }) => [
+  project: ({ source_type, source_id, claims: replacements }, { recorded_at }) => [
     removeWhere(demands, { source_type, source_id }),
-    ...set.map((demand) =>
+    ...replacements.map((demand) =>
       insert(demands, {
         ...demand,
         reaches_to: relevantUntil(demand),
@@ -37,24 +49,24 @@ export const claimsSetEvent = eventType("claims.set", {
         deleted_at: null
       })
     ),
-    ...set.flatMap((demand) => {
+    ...replacements.flatMap((demand) => {
       const owner = ownerOf(demand)
-      return owner === undefined ? [] : [noted(demand.product_id, owner)]
+      return owner === undefined ? [] : [rememberStream(demand.product_id, owner)]
     })
   ]
 })
-/** All demands of one source, replacing those it had. An empty list releases it. */
+/** All demands of one source from now on, replacing those it had; an empty list releases everything. */
 export const demandsReplaced = (
   stream: string,
   source_type: string,
   source_id: number,
-  set: ReadonlyArray<NewDemand & { readonly id: number }>
+  replacements: ReadonlyArray<NewDemand & { readonly id: number }>
 ): NewEvent =>
-  claimsSetEvent.make(
+  demandsReplacedEvent.make(
     {
       source_type,
       source_id,
-      claims: set.map((demand) => ({
+      claims: replacements.map((demand) => ({
         ...demand,
         buffered_starts_at: demand.buffered_starts_at ?? demand.starts_at,
         buffered_ends_at: demand.buffered_ends_at ?? demand.ends_at
@@ -63,7 +75,7 @@ export const demandsReplaced = (
     stream
   )
 
-export const claimsPhasedEvent = eventType("claims.phased", {
+export const demandsPhaseChangedEvent = eventType("claims.phased", {
   meaning: "Everything that these sources take from stock enters another phase.",
   data: () =>
     Schema.Struct({
@@ -75,36 +87,39 @@ export const claimsPhasedEvent = eventType("claims.phased", {
     updateWhere(demands, { source_type, source_id: source_ids }, { phase, updated_at: recorded_at })
   ]
 })
-/** Every demand of these sources enters another phase and stays as it is otherwise. */
+/** Every demand of these sources enters another phase; nothing else of them changes. */
 export const demandsPhaseChanged = (
   stream: string,
   source_type: string,
   source_ids: ReadonlyArray<number>,
   phase: NewDemand["phase"]
-): NewEvent => claimsPhasedEvent.make({ source_type, source_ids, phase }, stream)
+): NewEvent => demandsPhaseChangedEvent.make({ source_type, source_ids, phase }, stream)
 
 const level = () => Schema.Struct({ id: Schema.Int, product_id: Schema.Int, store_id: Schema.Int })
 const movedLevel = () => Schema.Struct({ id: Schema.Int, store_id: Schema.optionalKey(Schema.Int) })
 const ofProduct = () => Schema.Struct({ id: Schema.Int, product_id: Schema.optionalKey(Schema.NullOr(Schema.Int)) })
-const notedAs =
+/** That the stream of this row concerns its product, where it has one. */
+const productStream =
   (entity: string) =>
   ({ id, product_id }: ReturnType<typeof ofProduct>["Type"]) =>
-    product_id === undefined || product_id === null ? [] : [noted(product_id, streamOf(entity, id))]
+    product_id === undefined || product_id === null ? [] : [rememberStream(product_id, streamOf(entity, id))]
+
+export const demandsEvents = [demandsReplacedEvent, demandsPhaseChangedEvent]
 
 export const demandsSlice: Slice = {
-  name: "claims",
+  name: "demands",
   tables: [demands, product_streams, stock_places],
-  events: [claimsSetEvent, claimsPhasedEvent],
+  events: demandsEvents,
   follows: [
     follow("stock_level.created", level, (made) => [
-      ...notedAs("stock_level")(made),
-      placed(made.id, made.product_id, made.store_id)
+      ...productStream("stock_level")(made),
+      rememberPlace(made.id, made.product_id, made.store_id)
     ]),
     follow("stock_level.updated", movedLevel, ({ id, store_id }) =>
-      store_id === undefined ? [] : [placed(id, null, store_id)]
+      store_id === undefined ? [] : [rememberPlace(id, null, store_id)]
     ),
-    follow("component.created", ofProduct, notedAs("component")),
-    follow("component.updated", ofProduct, notedAs("component")),
-    follow("container.created", ofProduct, notedAs("container"))
+    follow("component.created", ofProduct, productStream("component")),
+    follow("component.updated", ofProduct, productStream("component")),
+    follow("container.created", ofProduct, productStream("container"))
   ]
 }

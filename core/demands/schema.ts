@@ -1,4 +1,7 @@
-/** Claims: what opportunity lines and packed containers take from stock, one row each (rules/availability 2.1). */
+/**
+ * Demands: what opportunity lines and packed units take from stock, one row each (rules/availability 2.1). The table is
+ * called `claims`, as in release 0.1: reports and devices read it by that name. SQL names it as `demands.name`.
+ */
 import { insert } from "../kernel/row-change.ts"
 import { boolean, choice, integer, ref, text, timestamp } from "../kernel/field.ts"
 import { plainTable, type RowOf, table } from "../kernel/table.ts"
@@ -48,7 +51,10 @@ export const demands = table(
     checked_at: timestamp({ nullable: true }),
     opportunity_id: ref("opportunities", { nullable: true, live: false, on_delete: "keep" }),
     container_id: ref("containers", { nullable: true, on_delete: "keep" }),
-    /** The last instant at which the row can change any figure; null if none ever does. What is read goes by it, history does not. */
+    /**
+     * The last instant at which the row can change any figure; null if it changes none. An index over it finds the
+     * demands that matter to a window, however many older ones there are.
+     */
     reaches_to: timestamp({ nullable: true, computed: true, hidden: true })
   },
   {
@@ -107,12 +113,16 @@ export const demands = table(
     ]
   }
 )
-export type StoredClaim = RowOf<typeof demands>
-/** A demand as rules see it; how far it reaches is for reading alone. */
-export type DemandRow = { readonly [C in keyof StoredClaim as C extends "reaches_to" ? never : C]: StoredClaim[C] }
+export type StoredDemand = RowOf<typeof demands>
+/** A demand as rules see it: `reaches_to` is computed from the rest and serves queries only. */
+export type DemandRow = { readonly [C in keyof StoredDemand as C extends "reaches_to" ? never : C]: StoredDemand[C] }
 
 type RelevanceFields = Pick<DemandRow, "is_active" | "out" | "pending_checkin" | "buffered_ends_at" | "checked_at">
-/** Its end with buffers while it is active; no end while a unit is out, which may come late, or waits for its check; else the check. */
+/**
+ * The value of `reaches_to`. While the demand is active its end with buffers, or no end while a unit is out, because it
+ * may come back late; no end either while a returned unit waits for its check; otherwise the later of end and check, if
+ * any.
+ */
 export const relevantUntil = (demand: RelevanceFields): string | null => {
   if (demand.pending_checkin || (demand.is_active && demand.out)) return openEnd
   const end = demand.is_active ? demand.buffered_ends_at : null
@@ -120,8 +130,8 @@ export const relevantUntil = (demand: RelevanceFields): string | null => {
 }
 
 /**
- * Which streams of the journal ever moved stock, demands, parts or cases of a product: what it takes to say what was
- * believed at an earlier time without reading everything that ever happened.
+ * Which streams of the journal ever changed stock, demands, parts or cases of a product. Answers about an earlier time
+ * (`as_of`) read these streams only, not the whole journal.
  */
 export const product_streams = plainTable(
   "product_streams",
@@ -129,11 +139,12 @@ export const product_streams = plainTable(
   { key: text(), product_id: ref("products", { on_delete: "keep" }), stream: text() },
   { visibility: { all_columns: ["availability.view"] }, indexes: [["product_id"]], on_conflict_ignore: true }
 )
-export const noted = (product_id: number, stream: string) =>
+export const rememberStream = (product_id: number, stream: string) =>
   insert(product_streams, { key: `${product_id}/${stream}`, product_id, stream })
 /**
- * Which stores ever had which stock level: a product is counted where it once was, as 0 of 0 after its last level is gone.
- * Rows outlive what they name. A move says where to and not of which product; the row of the level's making does.
+ * Which stores ever had which stock level: a product is listed with 0 of 0 where its last level was deleted or moved
+ * away. Rows stay after the level is deleted. `product_id` is null where a level moved in: the row of its creation
+ * names it.
  */
 export const stock_places = plainTable(
   "stock_places",
@@ -150,5 +161,5 @@ export const stock_places = plainTable(
     on_conflict_ignore: true
   }
 )
-export const placed = (stock_level_id: number, product_id: number | null, store_id: number) =>
+export const rememberPlace = (stock_level_id: number, product_id: number | null, store_id: number) =>
   insert(stock_places, { key: `${stock_level_id}/${store_id}`, stock_level_id, product_id, store_id })

@@ -1,4 +1,4 @@
-/** Product groups by name or path ("Lighting / Moving heads"), made where they are missing. */
+/** The `group` column: product groups by name or path ("Lighting / Moving heads"); missing ones are made. */
 import type { DecideContext } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
 import { createdEvent, initialRow } from "../kernel/crud-resource.ts"
@@ -31,18 +31,18 @@ export const groupTree = (groups: ReadonlyArray<Group>): GroupTree => {
 
 export type GroupPlan =
   | { readonly error: string }
-  /** The deepest group there is, and the names still to be made below it. */
+  /** The deepest group of the path that exists, and the names to make below it. */
   | { readonly parent_id: number | null; readonly missing: ReadonlyArray<string> }
 
 const name_max = 255
 
-/** A single name may lie anywhere, if only one group has it; a path begins at the top. */
+/** A single name may be anywhere in the tree where only one group has it; a path begins at the top. */
 export const planGroup = (text: string, tree: GroupTree): GroupPlan => {
   const names = text.split(/\s\/(?=\s)/).map((name) => name.trim())
   if (names.some((name) => name === "")) return { error: "The group path has an empty part." }
   if (names.some((name) => [...name].length > name_max))
     return { error: `A group's name must not be longer than ${name_max} characters.` }
-  const single = names.length === 1 ? tree.named(names[0]!) : []
+  const single = names.length === 1 ? tree.named(text.trim()) : []
   const top = single.find((group) => group.parent_id === null)
   if (top === undefined && single.length > 1)
     return { error: `Several groups are called ${names[0]}; give the path, such as "Lighting / ${names[0]}".` }
@@ -57,7 +57,7 @@ export const planGroup = (text: string, tree: GroupTree): GroupPlan => {
   return { parent_id, missing: [] }
 }
 
-/** Makes what is missing. Gives the id of the last group of the path. */
+/** Makes the missing groups; `id` is that of the last group of the path. */
 export const makeGroups = (
   plan: Exclude<GroupPlan, { readonly error: string }>,
   tree: GroupTree,

@@ -1,4 +1,4 @@
-/** Imports: the ways a whole catalogue comes in at once. */
+/** The imports of catalogues. */
 import type { Slice } from "../kernel/catalogue.ts"
 import { importProducts } from "./products.ts"
 import { importRateDefinitions } from "./rate-definitions.ts"

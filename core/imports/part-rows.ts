@@ -24,7 +24,7 @@ export interface PartsPlan {
 }
 export interface PartFacts {
   readonly bySku: ReadonlyMap<string, ReadonlyArray<ProductRow>>
-  /** Skus that a dry run may take for granted: earlier requests of the same file would have made them. */
+  /** Skus that a dry run may assume: earlier requests of the same file would have made them. */
   readonly promised: ReadonlySet<string>
   /** The product's components as they are. */
   readonly present: ReadonlyArray<ComponentRow>
@@ -34,7 +34,9 @@ export interface PartFacts {
   readonly has_containers: boolean
 }
 
-/** A list of `{sku, quantity, binding}`, or text: `PAR-64 x 4; CLAMP x 4`. Components the row does not name stay. */
+/**
+ * Reads a list of `{sku, quantity, binding}`, or text: `PAR-64 x 4; CLAMP x 4`. Components not named stay as they are.
+ */
 export const planParts = (
   cell: Json,
   sku: string | undefined,
@@ -55,27 +57,26 @@ export const planParts = (
     const read = readFields(partFields, written(one), { mode: "create", base_currency: "GBP", path: `${path}.` })
     Object.assign(errors, read.errors)
     const found = around.bySku.get(wanted) ?? []
+    const component = found.at(0)
     if (found.length === 0 && wanted !== sku && around.promised.has(wanted)) continue
     const wrong =
       wanted === sku
         ? itself
-        : found.length === 0
+        : component === undefined
           ? `There is no product with the sku ${wanted} yet; put parts above the kit.`
           : found.length > 1
             ? `${found.length} products have the sku ${wanted}; give each its own.`
-            : parts.some((part) => part.component_product_id === found[0]!.id)
+            : parts.some((part) => part.component_product_id === component.id)
               ? "The row names this part twice."
               : undefined
-    if (wrong !== undefined) {
-      errors[`${path}.sku`] = [wrong]
-      continue
-    }
+    if (wrong !== undefined) errors[`${path}.sku`] = [wrong]
+    if (wrong !== undefined || component === undefined) continue
     if (Object.keys(read.errors).length > 0) continue
     const values = read.values as Pick<Part, "quantity" | "binding">
     const part: Part = {
-      component_product_id: found[0]!.id,
+      component_product_id: component.id,
       quantity: values.quantity,
-      present: around.present.find((row) => row.component_product_id === found[0]!.id),
+      present: around.present.find((row) => row.component_product_id === component.id),
       binding: values.binding
     }
     const refused = part.present === undefined ? refusal(part, product, around) : undefined
@@ -91,7 +92,7 @@ export const planParts = (
   return { errors, parts }
 }
 
-/** The parts a cell names; what is no object is an empty one. */
+/** The parts of a cell; an entry that is no object counts as an empty one. */
 export const partsIn = (cell: Json): ReadonlyArray<JsonObject> =>
   typeof cell === "string"
     ? fromText(cell)
@@ -104,13 +105,13 @@ const fromText = (text: string): ReadonlyArray<JsonObject> =>
     .map((part) => part.trim())
     .filter((part) => part !== "")
     .map((part) => {
-      const counted = /^(.+?)\s+[x×]\s*(\d+(?:\.\d+)?)$/i.exec(part)
-      return counted === null ? { sku: part } : { sku: counted[1]!, quantity: counted[2]! }
+      const [, sku, quantity] = /^(.+?)\s+[x×]\s*(\d+(?:\.\d+)?)$/i.exec(part) ?? []
+      return sku === undefined || quantity === undefined ? { sku: part } : { sku, quantity }
     })
 const written = (one: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(one).filter(([, value]) => value !== null && value !== ""))
 
-/** What the rules of kits say against a new part: the same ones a single request meets. */
+/** Why the rules of kits refuse a new part, as they would in a single request; undefined when they do not. */
 const refusal = (part: Part, product: ProductRow | undefined, around: PartFacts): ReadonlyArray<string> | undefined => {
   const parent = product ?? ({ ...initialRow(products, productFields), id: 0 } as ProductRow)
   const { present: _present, ...values } = part
@@ -121,11 +122,11 @@ const refusal = (part: Part, product: ProductRow | undefined, around: PartFacts)
     product_id: parent.id
   } as ComponentRow
   const facts = { product: parent, siblings: around.present, edges: around.edges, depth_max: around.depth_max }
-  const judged = saveComponent(row, undefined, facts)
-  return Result.isFailure(judged) ? Object.values(judged.failure.errors ?? {}).flat() : undefined
+  const saved = saveComponent(row, undefined, facts)
+  return Result.isFailure(saved) ? Object.values(saved.failure.errors ?? {}).flat() : undefined
 }
 
-/** The product becomes a kit with its first component. */
+/** Adds and changes components; the product becomes a kit with its first one. */
 export const partEvents = (
   product: ProductRow,
   { parts }: PartsPlan,

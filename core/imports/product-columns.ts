@@ -1,4 +1,4 @@
-/** The columns of a product import: their names, the words spreadsheets use, and how a row is read. */
+/** The columns of a product import: names and other names, words of spreadsheets, and how a row is read. */
 import type { Fields } from "../kernel/field.ts"
 import { readFields, isStorableText, type Values } from "../kernel/input.ts"
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
@@ -82,7 +82,7 @@ const stockMethods: { readonly [word: string]: number } = {
 }
 const stockTypes: { readonly [word: string]: number } = { rental: 1, sale: 2, both: 3 }
 
-/** A cell as a body would hold it: what people write in a column of a spreadsheet. */
+/** A cell of a spreadsheet as the value a request would hold: `yes` as true, `Serialised` as 2. */
 const asWritten = (column: string, cell: Json): Json => {
   const kind = ownColumns[column]?.type.kind
   if (kind === "text" && typeof cell === "number") return String(cell)
@@ -147,7 +147,7 @@ export const readProduct = (cells: JsonObject, before: ProductRow | undefined, b
   }
 }
 
-/** What a row is recognised by. Numbers in a spreadsheet's sku column are text here. */
+/** A cell that identifies a row, as text: a sku may come as a number. Undefined for anything that cannot be stored. */
 export const textCell = (cells: JsonObject, column: string): string | undefined => {
   const cell = cells[column]
   return typeof cell === "string" && isStorableText(cell)

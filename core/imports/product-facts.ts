@@ -1,8 +1,9 @@
-/** What a product import must know, read for the whole batch at once: about a dozen queries, however many the rows. */
+/** Facts of a product import for the whole batch: about a dozen queries, whatever the number of rows. */
 import { Effect } from "effect"
-import { containers } from "../packing/schema.ts"
+import { containers, live_statuses } from "../packing/schema.ts"
 import { type CustomFieldFacts, customFieldFacts } from "../kernel/custom-field.ts"
 import type { Failure, Input } from "../kernel/endpoint.ts"
+import { lockStreams } from "../kernel/engine.ts"
 import { isJsonObject, type Json } from "../kernel/json.ts"
 import { initialRow } from "../kernel/crud-resource.ts"
 import { bindings, columnList, quote } from "../kernel/store/statement.ts"
@@ -18,7 +19,7 @@ import { type StoreRow, stores } from "../stores/stores.ts"
 import type { Group } from "./group-path.ts"
 import { partsIn } from "./part-rows.ts"
 import { productColumns, textCell } from "./product-columns.ts"
-import { type ImportContext, type importFields, readRows, type Row, lockForImport } from "./rows.ts"
+import { type ImportContext, type importFields, readRows, type Row } from "./rows.ts"
 
 export interface ProductFacts extends ImportContext {
   /** Live products with a sku or a name of the batch, parts of kits included. */
@@ -30,7 +31,7 @@ export interface ProductFacts extends ImportContext {
   readonly rates: ReadonlyArray<ProductRateRow>
   /** Levels of the products, sub-hired ones aside. */
   readonly levels: ReadonlyArray<StockLevelRow>
-  /** Whoever has an asset or serial number of the batch. */
+  /** Units with an asset or serial number of the batch, of any product. */
   readonly numbered: ReadonlyArray<StockLevelRow>
   readonly custom: CustomFieldFacts
   /** All components of all kits. */
@@ -47,13 +48,13 @@ export const productFacts = Effect.fnUntraced(function* (
   const has = (column: string): boolean => rows.some((row) => row.cells[column] !== undefined)
   const found = yield* productsNamed(rows)
   const with_stock = has("stock") ? found.map(({ id }) => id) : []
-  yield* lockForImport([...found.map(({ id }) => `product:${id}`), ...with_stock.map((id) => `product_stock:${id}`)])
+  yield* lockStreams([...found.map(({ id }) => `product:${id}`), ...with_stock.map((id) => `product_stock:${id}`)])
   const before = yield* store.find(stock_levels, { product_id: with_stock, is_sub_hired: false })
-  yield* lockForImport(before.filter((level) => level.stock_category === 10).map((level) => `stock_level:${level.id}`))
+  yield* lockStreams(before.filter((level) => level.stock_category === 10).map((level) => `stock_level:${level.id}`))
   return {
     rows,
     dry_run: input.values.dry_run ?? false,
-    // Read again once nobody else can change them.
+    // Read again now that they are locked.
     products: yield* store.getMany(
       products,
       found.map(({ id }) => id)
@@ -69,10 +70,9 @@ export const productFacts = Effect.fnUntraced(function* (
     components: has("components") ? yield* store.find(product_components, {}) : [],
     in_containers: new Set(
       has("components")
-        ? (yield* store.find(containers, {
-            product_id: found.map(({ id }) => id),
-            status: ["open", "sealed", "dispatched", "returned"]
-          })).flatMap(({ product_id }) => product_id ?? [])
+        ? (yield* store.find(containers, { product_id: found.map(({ id }) => id), status: live_statuses })).flatMap(
+            ({ product_id }) => product_id ?? []
+          )
         : []
     )
   }
@@ -89,7 +89,8 @@ const productsNamed = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>) {
   const oneOf = (column: string, values: ReadonlySet<string>): string =>
     values.size === 0 ? "1 = 0" : `${quote(column)} in (${[...values].map(bound.bind).join(", ")})`
   const found = yield* store.run(
-    `select ${columnList(products)} from products where deleted_at is null and (${oneOf("sku", skus)} or ${oneOf("name_folded", names)})`,
+    `select ${columnList(products)} from products ` +
+      `where deleted_at is null and (${oneOf("sku", skus)} or ${oneOf("name_folded", names)})`,
     bound.values
   )
   return found.map((row) => store.decode(products, row))
@@ -98,7 +99,7 @@ const productsNamed = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>) {
 const partSkus = (cell: Json | undefined): ReadonlyArray<string> =>
   cell === undefined ? [] : partsIn(cell).flatMap((part) => textCell(part, "sku") ?? [])
 
-/** Asset and serial numbers are everyone's: units of other products count. */
+/** Units with the asset and serial numbers of the rows: these are unique across all products. */
 const unitsNumbered = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>) {
   const store = yield* Store
   const lists = rows.flatMap(({ cells: { stock } }) =>
@@ -117,7 +118,10 @@ const unitsNumbered = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>) {
   return [...new Map(found.map((level) => [level.id, level])).values()]
 })
 
-/** Stores a dry run takes for granted: they stand for those that would be made before the rows. */
+/**
+ * Placeholders for stores that a dry run may assume, because they would be made before the rows. Their ids are
+ * negative.
+ */
 const promisedStores = ({ values }: Input<{}, typeof importFields>): ReadonlyArray<StoreRow> =>
   values.dry_run !== true
     ? []

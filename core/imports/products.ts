@@ -1,4 +1,4 @@
-/** POST /products/import: a catalogue with its groups, stock and prices, in batches. */
+/** POST /products/import: many products with their groups, stock, rates and components, in batches. */
 import { kitDepthIn } from "../kits/settings.ts"
 import { command, type DecideContext, type Input } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
@@ -10,12 +10,12 @@ import { baseCurrency } from "../kernel/settings.ts"
 import { type AnyRow, foldCase } from "../kernel/table.ts"
 import { hasOnePermission, type Viewer } from "../kernel/viewer.ts"
 import type { Composed } from "../kits/graph.ts"
-import { productFields, type ProductRow, products } from "../products/schema.ts"
-import { type GroupTree, groupTree, makeGroups, planGroup } from "./group-path.ts"
-import { partEvents, planParts } from "./part-rows.ts"
-import { readProduct, textCell } from "./product-columns.ts"
+import { bulk, productFields, type ProductRow, products } from "../products/schema.ts"
+import { type GroupPlan, type GroupTree, groupTree, makeGroups, planGroup } from "./group-path.ts"
+import { partEvents, type PartsPlan, planParts } from "./part-rows.ts"
+import { type ReadProduct, readProduct, textCell } from "./product-columns.ts"
 import { type ProductFacts, productFacts } from "./product-facts.ts"
-import { type Definitions, definitionsOf, planRates, rateEvents } from "./rate-rows.ts"
+import { type Definitions, definitionsOf, planRates, rateEvents, type RatesPlan } from "./rate-rows.ts"
 import {
   answerVerdicts,
   verdictsResult,
@@ -28,10 +28,10 @@ import {
   rejectedPlan,
   type Row
 } from "./rows.ts"
-import { planStock, stockEvents, type UnitNumbers, unitNumbers } from "./stock-rows.ts"
+import { planStock, stockEvents, type StockFacts, type StockPlan, type UnitNumbers, unitNumbers } from "./stock-rows.ts"
 import type { VerdictsDecided } from "./rows.ts"
 
-/** What is known, and what rows before this one have made. */
+/** Facts of the batch, and what earlier rows of it have made. */
 interface Working {
   readonly facts: ProductFacts
   readonly context: DecideContext
@@ -82,7 +82,7 @@ export const decideProducts = (
   return decideRows(facts, (row) => planProduct(row, working))
 }
 
-/** By sku; a row without one by its exact name. */
+/** Finds the product of a row by its sku, without one by its exact name. */
 const planProduct = (row: Row, working: Working): Plan => {
   const sku = textCell(row.cells, "sku")
   const name = textCell(row.cells, "name")
@@ -113,48 +113,38 @@ const planProduct = (row: Row, working: Working): Plan => {
   )
 }
 
-/** Permissions beside the import's own: an import gives nobody more than the single requests would. */
+/** Permissions for these columns beside that of the import: the same that single requests need. */
 const partPermissions = { stock: "stock.adjust", rate: "rates.create", components: "kits.manage" } as const
 
-const planFor = (
-  row: Row,
-  key: string,
-  identities: ReadonlyArray<string>,
+/** What a row says beside the product's own fields, checked against what there is. */
+interface Sections {
+  readonly group: GroupPlan | undefined
+  readonly tax_class: { readonly id: number } | undefined
+  readonly custom: ReturnType<typeof readCustom>
+  readonly stock: StockPlan
+  readonly rates: RatesPlan
+  readonly parts: PartsPlan | undefined
+  readonly errors: FieldErrors
+}
+
+const planSections = (
+  { cells }: Row,
+  read: ReadProduct,
   before: ProductRow | undefined,
-  hints: ReadonlyArray<string>,
   working: Working
-): Plan => {
-  const { facts, viewer, base_currency } = working
-  const { cells } = row
-  const read = readProduct(cells, before, base_currency)
-  const errors: { [column: string]: ReadonlyArray<string> } = { ...read.errors }
-  for (const [column, permission] of Object.entries(partPermissions)) {
-    if (cells[column] !== undefined && !hasOnePermission(viewer, permission))
-      errors[column] = [`This needs the permission ${permission}.`]
-  }
+): Sections => {
+  const { facts } = working
   const group = read.group === undefined ? undefined : planGroup(read.group, working.groups)
-  if (group !== undefined && "error" in group) errors["group"] = [group.error]
   const tax_class =
     read.tax_class === undefined
       ? undefined
       : facts.tax_classes.find((one) => foldCase(one.name) === foldCase(read.tax_class ?? ""))
-  if (read.tax_class !== undefined && tax_class === undefined)
-    errors["tax_class"] = [`There is no product tax class ${read.tax_class}.`]
   const custom = readCustom(facts, read.custom_fields, before)
-  Object.assign(errors, custom?.errors)
-  const stock_method =
-    before?.stock_method ?? (typeof read.values["stock_method"] === "number" ? read.values["stock_method"] : 1)
-  const around = {
-    stores: facts.stores,
-    numbers: working.numbers,
-    levels: before === undefined ? [] : facts.levels.filter((level) => level.product_id === before.id)
-  }
-  const stock = planStock(cells["stock"] ?? {}, stock_method, before, around)
+  const stock = planStock(cells["stock"] ?? {}, stockMethodOf(read, before), before, stockFacts(before, working))
   const rates = planRates(cells["rate"] ?? [], String(read.values["product_type"] ?? before?.product_type), {
     ...working,
     stores: facts.stores
   })
-  Object.assign(errors, stock.errors, rates.errors)
   const parts =
     cells["components"] === undefined
       ? undefined
@@ -166,38 +156,82 @@ const planFor = (
           present: facts.components.filter((one) => one.product_id === before?.id),
           has_containers: facts.in_containers.has(before?.id ?? 0)
         })
-  Object.assign(errors, parts?.errors)
+  const errors = {
+    ...(group !== undefined && "error" in group ? { group: [group.error] } : {}),
+    ...(read.tax_class !== undefined && tax_class === undefined
+      ? { tax_class: [`There is no product tax class ${read.tax_class}.`] }
+      : {}),
+    ...custom?.errors,
+    ...stock.errors,
+    ...rates.errors,
+    ...parts?.errors
+  }
+  return { group, tax_class, custom, stock, rates, parts, errors }
+}
+const stockMethodOf = (read: ReadProduct, before: ProductRow | undefined): number =>
+  before?.stock_method ?? (typeof read.values["stock_method"] === "number" ? read.values["stock_method"] : bulk)
+const stockFacts = (before: ProductRow | undefined, { facts, numbers }: Working): StockFacts => ({
+  stores: facts.stores,
+  numbers,
+  levels: before === undefined ? [] : facts.levels.filter((level) => level.product_id === before.id)
+})
+
+const permissionErrors = (cells: JsonObject, viewer: Viewer): FieldErrors =>
+  Object.fromEntries(
+    Object.entries(partPermissions)
+      .filter(([column, permission]) => cells[column] !== undefined && !hasOnePermission(viewer, permission))
+      .map(([column, permission]) => [column, [`This needs the permission ${permission}.`]])
+  )
+
+const planFor = (
+  row: Row,
+  key: string,
+  identities: ReadonlyArray<string>,
+  before: ProductRow | undefined,
+  hints: ReadonlyArray<string>,
+  working: Working
+): Plan => {
+  const read = readProduct(row.cells, before, working.base_currency)
+  const sections = planSections(row, read, before, working)
   return {
     key,
     identities,
     id: before?.id ?? null,
-    errors,
-    warnings: [...hints, ...stock.warnings, ...rates.warnings],
-    carryOut: () => {
-      const { context } = working
-      const made = group === undefined || "error" in group ? undefined : makeGroups(group, working.groups, context)
-      const set = {
-        ...read.values,
-        ...(made === undefined ? {} : { product_group_id: made.id }),
-        ...(tax_class === undefined ? {} : { tax_class_id: tax_class.id }),
-        ...(custom === undefined ? {} : { custom_fields: custom.stored })
-      }
-      const { product, events } = saveProduct(before, set, context)
-      if (before === undefined) remember(product, working)
-      const present = facts.rates.filter((rate) => rate.product_id === product.id)
-      for (const part of parts?.parts ?? [])
-        working.edges.push({ product_id: product.id, component_product_id: part.component_product_id })
-      return {
-        id: product.id,
-        events: [
-          ...(made?.events ?? []),
-          ...events,
-          ...stockEvents(product, before === undefined, stock.holdings, around, context),
-          ...rateEvents(product.id, rates.rates, present, context),
-          ...(parts === undefined ? [] : partEvents(product, parts, context))
-        ]
-      }
-    }
+    errors: { ...read.errors, ...permissionErrors(row.cells, working.viewer), ...sections.errors },
+    warnings: [...hints, ...sections.stock.warnings, ...sections.rates.warnings],
+    carryOut: () => carryOut(read, sections, before, working)
+  }
+}
+
+/** The events of a row without errors; later rows of the batch see what it made. */
+const carryOut = (
+  read: ReadProduct,
+  { custom, group, parts, rates, stock, tax_class }: Sections,
+  before: ProductRow | undefined,
+  working: Working
+): ReturnType<Plan["carryOut"]> => {
+  const { context, facts } = working
+  const made = group === undefined || "error" in group ? undefined : makeGroups(group, working.groups, context)
+  const set = {
+    ...read.values,
+    ...(made === undefined ? {} : { product_group_id: made.id }),
+    ...(tax_class === undefined ? {} : { tax_class_id: tax_class.id }),
+    ...(custom === undefined ? {} : { custom_fields: custom.stored })
+  }
+  const { product, events } = saveProduct(before, set, context)
+  if (before === undefined) remember(product, working)
+  const present = facts.rates.filter((rate) => rate.product_id === product.id)
+  for (const part of parts?.parts ?? [])
+    working.edges.push({ product_id: product.id, component_product_id: part.component_product_id })
+  return {
+    id: product.id,
+    events: [
+      ...(made?.events ?? []),
+      ...events,
+      ...stockEvents(product, before === undefined, stock.holdings, stockFacts(before, working), context),
+      ...rateEvents(product.id, rates.rates, present, context),
+      ...(parts === undefined ? [] : partEvents(product, parts, context))
+    ]
   }
 }
 
@@ -223,7 +257,7 @@ const saveProduct = (
   return { product, events: [createdEvent(products, product)] }
 }
 
-/** Later rows of the batch see it: a kit's parts may stand above the kit. */
+/** Makes a new product known to later rows: a kit may follow its parts in the same file. */
 const remember = (product: ProductRow, { bySku, byName }: Working): void => {
   if (product.sku !== null) bySku.set(product.sku, [...(bySku.get(product.sku) ?? []), product])
   byName.set(product.name, [...(byName.get(product.name) ?? []), product])
@@ -238,7 +272,7 @@ export const importProducts = command("POST", "/api/v1/products/import", {
   fields: importFields,
   split_by: "rows",
   check: checkRows,
-  // Two imports of one catalogue at once would each make what the other makes.
+  // One at a time: two imports of the same catalogue at once would make everything twice.
   streams: () => ["import:products", "compositions"],
   facts: productFacts,
   decide: decideProducts,

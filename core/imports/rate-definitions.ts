@@ -1,7 +1,9 @@
-/** POST /rate_definitions/import: ways of charging brought along from another system (rules/rates 6.1). */
+/** POST /rate_definitions/import: rate definitions from another system (rules/rates 6.1). */
 import { Effect, Result } from "effect"
 import type { NewEvent } from "../kernel/event.ts"
 import { command, type DecideContext, type Failure, type Input } from "../kernel/endpoint.ts"
+import { lockStreams } from "../kernel/engine.ts"
+import { parseJson } from "../kernel/body-limits.ts"
 import { readFields } from "../kernel/input.ts"
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
 import { createdEvent, initialRow, updatedEvent } from "../kernel/crud-resource.ts"
@@ -27,8 +29,7 @@ import {
   type Plan,
   readRows,
   rejectedPlan,
-  type Row,
-  lockForImport
+  type Row
 } from "./rows.ts"
 import type { VerdictsDecided } from "./rows.ts"
 import { verdictsResult } from "./rows.ts"
@@ -65,11 +66,11 @@ const definitionFacts = Effect.fnUntraced(function* (
 ): Effect.fn.Return<DefinitionFacts, Failure, Store> {
   const store = yield* Store
   const present = yield* store.find(rate_definitions, {})
-  yield* lockForImport(present.map(({ id }) => `rate_definition:${id}`))
+  yield* lockStreams(present.map(({ id }) => `rate_definition:${id}`))
   return {
     rows: readRows(input.values.rows ?? [], columns),
     dry_run: input.values.dry_run ?? false,
-    // Read again once nobody else can change them.
+    // Read again now that they are locked.
     definitions: yield* store.find(rate_definitions, {})
   }
 })
@@ -86,7 +87,7 @@ const decideDefinitions = (
 
 interface Working {
   readonly definitions: Map<number, RateDefinitionRow>
-  /** Those that rows were about so far. */
+  /** Ids that earlier rows made or changed. */
   readonly named: Set<number>
 }
 
@@ -178,7 +179,9 @@ type Target =
   | { readonly before: RateDefinitionRow | undefined; readonly warning: string | undefined }
   | { readonly errors: FieldErrors }
 
-/** The definition a row means: a preset by its slug, any definition by its name, else the preset of an engine's name. */
+/**
+ * The definition a row means: a preset by its slug, any definition by its name, else the preset of an engine's name.
+ */
 const targetOf = ({ preset, name, engine }: Words, definitions: Definitions): Target => {
   const presetOf = (word: string): Target | undefined => {
     const source = sourceEngineSlug(word)
@@ -199,7 +202,7 @@ const targetOf = ({ preset, name, engine }: Words, definitions: Definitions): Ta
   return known ?? { before: undefined, warning }
 }
 
-/** What an engine's name says about the method: that of the preset it stands for, as shipped. */
+/** The method of an engine of the other system: that of the preset it corresponds to, as shipped. */
 const templateOf = (engine: string | undefined): SubmittedMethod | undefined => {
   if (engine === undefined) return undefined
   const slug = sourceEngineSlug(engine)?.slug ?? foldCase(engine)
@@ -216,7 +219,7 @@ const templateOf = (engine: string | undefined): SubmittedMethod | undefined => 
 /** The method's columns as a body would hold them: labels for words, lists written with commas, JSON in a cell. */
 const methodCells = (cells: JsonObject): SubmittedMethod => {
   const written = Object.fromEntries(
-    methodColumns.filter((column) => cells[column] !== undefined).map((column) => [column, cells[column]!])
+    methodColumns.flatMap((column) => (cells[column] === undefined ? [] : [[column, cells[column]]]))
   )
   const strategy = written["calculation_strategy"]
   const period = written["base_period"]
@@ -249,13 +252,13 @@ const methodCells = (cells: JsonObject): SubmittedMethod => {
   }
 }
 
-/** JSON written into a cell, also inside a spread column; anything else as it is. */
+/** JSON text in a cell, or inside a column that is spread over several, is parsed; anything else stays as it is. */
 const fromText = (value: Json): Json => {
   if (isJsonObject(value))
     return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, fromText(inner)]))
   if (typeof value !== "string" || !/^\s*[[{]/.test(value)) return value
   try {
-    return JSON.parse(value) as Json
+    return parseJson(value)
   } catch {
     return value
   }

@@ -1,4 +1,4 @@
-/** The `rate` columns of a product import: prices put on a product, each recognised by what it holds for. */
+/** The `rate` columns of a product import. A rate is identified by store, type, currency, dates and priority. */
 import type { DecideContext } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
 import { choice, date, type Fields, integer, money, text } from "../kernel/field.ts"
@@ -13,7 +13,10 @@ import { productRateErrors } from "../rates/product-rates.ts"
 import { product_rates, type ProductRateRow, type RateDefinitionRow } from "../rates/schema.ts"
 import type { StoreRow } from "../stores/stores.ts"
 
-/** The preset slug a name from the system rates come from stands for: its engine's name, or that name as a slug. */
+/**
+ * The preset for a rate engine of the other system, by the engine's name or that name as a slug; undefined for other
+ * names.
+ */
 export const sourceEngineSlug = (name: string): { readonly slug: string; readonly warning?: string } | undefined => {
   const word = foldCase(name)
     .replace(/[\s_-]+/g, " ")
@@ -46,7 +49,7 @@ export type DefinitionMatch =
   | { readonly definition: RateDefinitionRow; readonly warning?: string }
   | { readonly error: string }
 
-/** The definition a word means: a preset's slug, a definition's name, or an engine's name in the system rates come from. */
+/** The definition of a name: a preset's slug, a definition's name, or the name of the other system's engine. */
 export const findDefinition = (word: string, definitions: Definitions): DefinitionMatch => {
   const bySlug = definitions.bySlug.get(foldCase(word))
   if (bySlug !== undefined) return { definition: bySlug }
@@ -157,7 +160,7 @@ const holdsForTheSame = (a: NewRate, b: NewRate): boolean =>
   a.valid_to === b.valid_to &&
   a.priority === b.priority
 
-/** New rates are added; one that holds for the same gets the price and the definition of the row. */
+/** Adds new rates; a present rate for the same store, type, dates and priority gets the row's price and definition. */
 export const rateEvents = (
   product_id: number,
   planned: ReadonlyArray<NewRate>,

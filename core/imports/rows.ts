@@ -1,6 +1,6 @@
 /**
- * Batch imports: many rows in one request, a verdict for each. A bad row changes nothing and stops no other; the same rows
- * again change nothing at all; a dry run gives the same verdicts and writes nothing.
+ * What imports share: many rows in one request, a verdict for each. A rejected row changes nothing and does not stop
+ * the others; the same rows imported again change nothing; a dry run gives the same verdicts and writes nothing.
  */
 import { Effect, Result } from "effect"
 import type { DecideContext, Decided } from "../kernel/endpoint.ts"
@@ -9,7 +9,6 @@ import { boolean, choice, integer, json, json_levels_max, list, text } from "../
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
 import { findUnstorableText } from "../kernel/input.ts"
 import type { FieldErrors } from "../kernel/rejection.ts"
-import { Store } from "../kernel/store/store.ts"
 import * as Shown from "../kernel/answer-schema.ts"
 import { ok } from "../kernel/resource.ts"
 
@@ -35,7 +34,7 @@ export const importFields = {
   })
 }
 
-/** Too many are refused before anything is read. */
+/** 422 `rows` for too many, before anything is read from the database. */
 export const checkRows = ({ rows }: JsonObject): FieldErrors =>
   Array.isArray(rows) && rows.length > rows_max
     ? { rows: [`At most ${rows_max} rows fit one request; send the others in another.`] }
@@ -46,15 +45,15 @@ export interface Verdict {
   /** 1 for the first row. */
   readonly row: number
   readonly status: Status
-  /** Of what the row stands for; null when there is none (yet). */
+  /** Id of what the row makes or changes; null where a dry run would make it, or none was found. */
   readonly id: number | null
-  /** What the row was recognised by. */
+  /** The sku, name or slug that identified the row. */
   readonly key: string | null
   readonly errors?: FieldErrors
   readonly warnings?: ReadonlyArray<string>
 }
 
-/** A row as its reader left it: columns by name, what came without a value left out. */
+/** A row after reading: cells by the import's own column names, without empty ones. */
 export interface Row {
   readonly number: number
   readonly cells: JsonObject
@@ -111,21 +110,23 @@ const problemOf = (row: Json): FieldErrors | undefined => {
     ? undefined
     : {
         [wrong.at.join(".") || "row"]: [
-          `The ${wrong.at.length === 0 ? "row" : columnName(wrong.at[0]!).replaceAll("_", " ")} ${wrong.says}`
+          `The ${wrong.at.length === 0 ? "row" : columnName(wrong.at[0] ?? "").replaceAll("_", " ")} ${wrong.says}`
         ]
       }
 }
 
-/** One row's plan: what is wrong, what is worth saying, and how it is carried out when nothing is wrong. */
+/** What a row would do: its errors and warnings, and how it is carried out when it has no errors. */
 export interface Plan {
-  /** What the row is recognised by, as shown. */
+  /** The sku, name or slug that identifies the row, for the verdict. */
   readonly key: string | null
-  /** Ways the row's thing may be named; no two rows of a batch share one. `id <n>` stands for what rows make, too. */
+  /**
+   * Every way to name what the row is about: no two rows of a batch may share one. `id <n>` covers rows made here, too.
+   */
   readonly identities: ReadonlyArray<string>
   readonly id: number | null
   readonly errors: FieldErrors
   readonly warnings: ReadonlyArray<string>
-  /** Draws ids and remembers what it makes, so that later rows see it. */
+  /** Allocates ids and makes the result known to later rows. */
   readonly carryOut: () => { readonly id: number; readonly events: ReadonlyArray<NewEvent> }
 }
 
@@ -145,20 +146,20 @@ export interface ImportContext {
   readonly dry_run: boolean
 }
 
-/** In a dry run ids are only told apart, never drawn. */
+/** A dry run allocates no ids: negative numbers tell its rows apart. */
 export const importContext = (context: DecideContext, dry_run: boolean): DecideContext => {
   let last = 0
   return dry_run ? { ...context, id: () => --last } : context
 }
 
-/** Plans and carries out row after row, each on what the rows before it left. */
+/** Plans and carries out one row after the other: each builds on those before. */
 export const decideRows = ({ rows, dry_run }: ImportContext, plan: (row: Row) => Plan): Decided<Verdicts> => {
   const keys = new Map<string, number>()
-  const told = new Set<string>()
+  const reported_columns = new Set<string>()
   const events: Array<NewEvent> = []
   const results = rows.map((row): RowVerdict => {
-    const ignored = row.unknown.filter((column) => !told.has(column))
-    for (const column of ignored) told.add(column)
+    const ignored = row.unknown.filter((column) => !reported_columns.has(column))
+    for (const column of ignored) reported_columns.add(column)
     const planned =
       row.unreadable !== undefined ? rejectedPlan(null, row.unreadable) : withoutRepeat(plan(row), row, keys)
     const warnings = [
@@ -174,16 +175,16 @@ export const decideRows = ({ rows, dry_run }: ImportContext, plan: (row: Row) =>
       ...(warnings.length === 0 ? {} : { warnings })
     })
     if (Object.keys(planned.errors).length > 0) return verdict("rejected", planned.id)
-    const done = planned.carryOut()
-    events.push(...done.events)
-    keys.set(`id ${done.id}`, row.number)
-    if (planned.id !== null) return verdict(done.events.length === 0 ? "unchanged" : "updated", planned.id)
-    return verdict("created", dry_run ? null : done.id)
+    const carried_out = planned.carryOut()
+    events.push(...carried_out.events)
+    keys.set(`id ${carried_out.id}`, row.number)
+    if (planned.id !== null) return verdict(carried_out.events.length === 0 ? "unchanged" : "updated", planned.id)
+    return verdict("created", dry_run ? null : carried_out.id)
   })
   return Result.succeed({ events: dry_run ? [] : events, result: { results, meta: { ...countOf(results), dry_run } } })
 }
 
-/** Two rows for the same thing would change it to and fro each time they are imported. */
+/** Rejects a second row about the same thing: the two would change it back and forth at every import. */
 const withoutRepeat = (plan: Plan, row: Row, keys: Map<string, number>): Plan => {
   const earlier = plan.identities.map((identity) => keys.get(identity)).find((number) => number !== undefined)
   for (const identity of plan.identities) keys.set(identity, earlier ?? row.number)
@@ -202,7 +203,7 @@ const countOf = (results: ReadonlyArray<RowVerdict>) => {
   }
 }
 
-/** `MergeResult` by `MergeResult`, and how many there are of each. */
+/** The verdicts and how many there are of each status. */
 export const verdictsShown = {
   results: Shown.objects({
     row: integer(),
@@ -225,13 +226,3 @@ type Verdicts = typeof verdictsResult.Type
 export type VerdictsDecided = Decided<Verdicts>
 type RowVerdict = Verdicts["results"][number]
 export const answerVerdicts = (result: Verdicts) => Effect.succeed(ok(result))
-
-/** Makes this import wait for whoever is changing one of these streams: which they are is only known from the rows. */
-export const lockForImport = Effect.fnUntraced(function* (streams: ReadonlyArray<string>) {
-  const store = yield* Store
-  if (store.dialect !== "pg" || streams.length === 0) return
-  yield* store.run(
-    `select pg_advisory_xact_lock(hashtextextended(stream, 0)) from unnest($1::text[]) with ordinality as wanted(stream, at) order by at`,
-    [[...new Set(streams)].sort()]
-  )
-})

@@ -1,4 +1,4 @@
-/** The `stock` column of a product import: how much of it, or which units, each store holds. */
+/** The `stock` column of a product import: the quantity, or the units, that each store holds. */
 import type { DecideContext } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
 import type { Fields, ValuesOf } from "../kernel/field.ts"
@@ -22,7 +22,7 @@ const quantity_max = 1_000_000_000
 const increase = 2,
   decrease = 3
 
-/** Units by their numbers, wherever they are; it grows while rows are carried out. */
+/** Units of all stores by their numbers; rows that are carried out add theirs. */
 export interface UnitNumbers {
   readonly assets: Map<string, StockLevelRow>
   readonly serials: Map<string, StockLevelRow>
@@ -58,7 +58,7 @@ export interface StockFacts {
   readonly levels: ReadonlyArray<StockLevelRow>
 }
 
-/** Compares what the row says with what is there. `product` is undefined for a new one. */
+/** Compares a row with the stock there is. `product` is undefined for a new one. */
 export const planStock = (
   cell: Json,
   stock_method: number,
@@ -106,7 +106,8 @@ export const planStock = (
         if (quantity - present > new_units_max) fail(`At most ${new_units_max} new units fit one row.`)
         if (quantity < present)
           warnings.push(
-            `${store.name} holds ${present} units, more than the ${quantity} of the row; write off what is no longer there.`
+            `${store.name} holds ${present} units, more than the ${quantity} of the row; ` +
+              "write off what is no longer there."
           )
         holdings.push({ kind: "units", store, count: Math.max(0, quantity - present) })
       }
@@ -172,7 +173,7 @@ const planUnits = (
   return { errors, warnings, holdings }
 }
 
-/** The unit a row means: by asset number, serial number, else its barcode among the product's own. */
+/** The unit of a row: by asset number or serial number, else by barcode among the units of the product. */
 const findUnit = (
   unit: Partial<Unit>,
   path: string,
@@ -197,7 +198,7 @@ const findUnit = (
   return { level: byAsset ?? bySerial ?? (numbered ? undefined : levels.find((one) => one.barcode === unit.barcode)) }
 }
 
-/** The events that make stock what the row says; every move stands in the ledger. */
+/** The events that bring stock to what the row says, each change with its line in the ledger. */
 export const stockEvents = (
   product: ProductRow,
   is_new: boolean,

@@ -1,4 +1,4 @@
-/** How accessories and components are asked for (rules/availability 7.2, 7.3). */
+/** Endpoints of accessories and components (rules/availability 7.2, 7.3). */
 import { Effect, Result } from "effect"
 import { kitDepthIn } from "./settings.ts"
 import type { Slice } from "../kernel/catalogue.ts"
@@ -74,7 +74,7 @@ const components = crudResource({
   only: ["list", "create", "update", "delete"],
   update_method: "PATCH",
   unpaged: true,
-  // Two people who each put one kit into the other must not both succeed: compositions change one after the other.
+  // Two commands that put each of two kits into the other must not both succeed: one lock for all compositions.
   streams: (params) => ["compositions", `product:${params["product"]}`],
   rules: {
     facts: componentFacts,

@@ -1,10 +1,10 @@
-/** A product as its containers see it: the mode they have and the parts that stay in them. */
+/** A product as a case: its mode and its parts, which decide what packing holds (rules/availability 8.5). */
 import type { ProductRow } from "../products/schema.ts"
 import type { ComponentRow } from "./schema.ts"
 
 export type ContainerMode = "kit" | "hybrid" | "transport"
 
-/** A part of a kit: `pool` is drawn from general stock, `fixed` is packed in its container. Quantity up to 4 decimals. */
+/** A part of a kit: `pool` comes from general stock, `fixed` is packed in the case. Quantity up to 4 decimals. */
 export interface KitPart {
   readonly component_product_id: number
   readonly quantity: number
@@ -16,14 +16,18 @@ export interface CaseProduct {
   readonly parts: ReadonlyArray<KitPart>
 }
 
+/** A row of parts as rules read it. */
+export const kitPartOf = ({
+  binding,
+  component_product_id,
+  quantity
+}: Pick<ComponentRow, "component_product_id" | "quantity" | "binding">): KitPart => ({
+  component_product_id,
+  quantity: Number(quantity),
+  binding
+})
+
 export const caseOf = (
   product: Pick<ProductRow, "container_availability_mode">,
   components: ReadonlyArray<ComponentRow>
-): CaseProduct => ({
-  container_mode: product.container_availability_mode,
-  parts: components.map((one) => ({
-    component_product_id: one.component_product_id,
-    quantity: Number(one.quantity),
-    binding: one.binding
-  }))
-})
+): CaseProduct => ({ container_mode: product.container_availability_mode, parts: components.map(kitPartOf) })

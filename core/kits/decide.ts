@@ -1,4 +1,4 @@
-/** What may go with a product and what it may be made of (rules/availability 7.2 and 7.3). */
+/** Rules of accessories and components (rules/availability 7.2 and 7.3). */
 import { Result } from "effect"
 import { event, type NewEvent, streamOf } from "../kernel/event.ts"
 import { type SaveResult, updatedEvent } from "../kernel/crud-resource.ts"
@@ -7,7 +7,7 @@ import { type ProductRow, products } from "../products/schema.ts"
 import { type Composed, contains, depthThrough } from "./graph.ts"
 import type { AccessoryRow, ComponentRow, product_accessories, product_components } from "./schema.ts"
 
-/** People who follow a product hear of changes to what belongs to it. */
+/** An update without changes: followers of the product's stream learn that its accessories or components changed. */
 export const productTouched = (product_id: number): NewEvent =>
   event(streamOf("product", product_id), "product.updated", { id: product_id })
 
@@ -25,7 +25,7 @@ export const saveAccessory = (
 export interface ComponentFacts {
   readonly product: ProductRow
   readonly siblings: ReadonlyArray<ComponentRow>
-  /** Every step above the product and below the component. */
+  /** Every step of composition above the product and below the component. */
   readonly edges: ReadonlyArray<Composed>
   readonly depth_max: number
 }
@@ -51,7 +51,7 @@ export const saveComponent = (
   return Result.succeed({ also: [kitFlag(facts.product, true)] })
 }
 
-/** The last component takes the kit flag with it. */
+/** Without its last component a product is no kit any more. */
 export const deleteComponent = (
   row: ComponentRow,
   facts: ComponentFacts

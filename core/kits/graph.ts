@@ -1,4 +1,4 @@
-/** What is made of what: cycles and depth of kits, counted in steps (rules/availability 7.3). */
+/** Cycles and depth of kits, in steps of composition (rules/availability 7.3). */
 
 /** One step down: `product_id` is made of `component_product_id`, among others. */
 export interface Composed {
@@ -15,12 +15,12 @@ const above = (edges: ReadonlyArray<Composed>): ((product: number) => ReadonlyAr
   return (product) => (of.get(product) ?? []).map((edge) => edge.product_id)
 }
 
-/** Whether `to` is found below `from`, at any depth. */
+/** Whether `from` is made of `to`, at any depth. */
 export const contains = (edges: ReadonlyArray<Composed>, from: number, to: number): boolean => {
   const next = below(edges)
   const seen = new Set<number>()
-  for (const open = [from]; open.length > 0;) {
-    const product = open.pop()!
+  const open = [from]
+  for (let product = open.pop(); product !== undefined; product = open.pop()) {
     if (product === to) return true
     if (seen.has(product)) continue
     seen.add(product)
@@ -29,7 +29,7 @@ export const contains = (edges: ReadonlyArray<Composed>, from: number, to: numbe
   return false
 }
 
-/** The longest way from `start`, in steps; the graph has no cycle. */
+/** The longest path from `start`, in steps; the graph has no cycle. */
 const longest = (next: (product: number) => ReadonlyArray<number>, start: number): number => {
   const known = new Map<number, number>()
   const from = (product: number): number => {
@@ -43,6 +43,6 @@ const longest = (next: (product: number) => ReadonlyArray<number>, start: number
   return from(start)
 }
 
-/** Steps of the longest chain a new step from `parent` to `component` would lie on. */
+/** Steps of the longest chain through a new step from `parent` to `component`. */
 export const depthThrough = (edges: ReadonlyArray<Composed>, parent: number, component: number): number =>
   longest(above(edges), parent) + 1 + longest(below(edges), component)

@@ -1,4 +1,4 @@
-/** How accessories and components are put into words (rules/availability 7.2, 7.3). */
+/** How answers show accessories and components (rules/availability 7.2, 7.3). */
 import { resource } from "../kernel/resource.ts"
 import { products } from "../products/schema.ts"
 import { product_accessories, product_components } from "./schema.ts"

@@ -1,10 +1,11 @@
 /**
- * What belongs to a product: accessories that go along with it, components it is made of (rules/availability 7.2, 7.3).
+ * Tables of accessories, which go along with a product, and components, which a kit is made of (rules/availability 7.2,
+ * 7.3).
  */
 import { boolean, choice, decimal, integer, ref } from "../kernel/field.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 
-/** Of one part for each: what lines multiply, kits within kits again and again. */
+/** The most of one part in one kit: lines and nested kits multiply it. */
 export const part_quantity_max = "1000000"
 
 export const accessoryFields = {
@@ -32,7 +33,7 @@ export const product_accessories = table(
 )
 export type AccessoryRow = RowOf<typeof product_accessories>
 
-/** `pool` parts are drawn from general stock; `fixed` ones are packed in a container for good. */
+/** `pool` parts come from general stock; `fixed` ones are always packed in the case. */
 export const componentFields = {
   component_product_id: ref("products", { required: true, create_only: true, on_delete: "keep" }),
   quantity: decimal({ scale: 4, min: "1", max: part_quantity_max, default: "1.0000", strict: false }),

@@ -1,4 +1,4 @@
-/** How deep kits may lie in kits: the setting, which stands in the group `availability` (rules/rulings 15). */
+/** How many levels deep kits may be nested: a setting of the group `availability` (rules/rulings 15). */
 import { settingNumber, type Settings } from "../kernel/settings.ts"
 
 export const defaultKitDepth = 3

@@ -1,11 +1,11 @@
-/** Walking compositions in the database: what stands above and below products, in one query. */
+/** Queries for the kits that contain products and for what products are made of, at any depth. */
 import { Effect } from "effect"
 import type { Failure } from "../kernel/endpoint.ts"
 import { bindings } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
 import type { Composed } from "./graph.ts"
 
-/** Every step above the first products and below the second. */
+/** Every step of composition above the first products and below the second. One query. */
 export const loadCompositionSteps = Effect.fnUntraced(function* (
   above: ReadonlyArray<number>,
   below: ReadonlyArray<number>

@@ -1,4 +1,6 @@
-/** How a product serves as a case: its mode, its limits and the list of what belongs in it (rules/availability 8.4). */
+/**
+ * The container template: how a product serves as a case, its limits and what belongs in it (rules/availability 8.4).
+ */
 import { Effect, Result } from "effect"
 import { command, type Decided, get } from "../kernel/endpoint.ts"
 import { boolean, choice, decimal, integer, list, object, ref } from "../kernel/field.ts"
@@ -37,7 +39,7 @@ type Sent = {
   readonly [K in keyof typeof fields]?: (typeof fields)[K] extends { readonly _type?: infer T } ? T : never
 }
 
-/** The template as answers give it. Cases that go out as a unit come back as one unless said otherwise. */
+/** The template in answers. Kits and hybrids are checked in as one (`parent`) unless the product says otherwise. */
 export const containerTemplate = (product: ProductRow) => ({
   product_id: product.id,
   is_containerable: product.is_containerable,
@@ -70,7 +72,9 @@ const templateShown = {
   })
 }
 
-/** Slots are one per product, none of the case itself, and fit into `max_items`. */
+/**
+ * 422: `slots.N.product_id` for a second slot of a product or one of the case itself; `max_items` below their total.
+ */
 const changeTemplate = (product: ProductRow, sent: Sent): Decided => {
   const before = product.container_template
   const slots: ReadonlyArray<TemplateSlot> =

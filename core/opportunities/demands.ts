@@ -155,11 +155,11 @@ const withOpportunity = (
   const computed = new Map<number, ReadonlyArray<ActiveDemand>>()
   return {
     ...snapshot,
-    claimsOf: (product_id) => {
+    demandsOf: (product_id) => {
       const found = computed.get(product_id)
       if (found !== undefined) return found
       const demands = [
-        ...snapshot.claimsOf(product_id).filter(({ demand }) => isKept(demand)),
+        ...snapshot.demandsOf(product_id).filter(({ demand }) => isKept(demand)),
         ...(ownOf.get(product_id) ?? []).map((demand) => activeDemand(demand, snapshot.now))
       ]
       computed.set(product_id, demands)
@@ -242,7 +242,7 @@ const suffices = (snapshot: AvailabilitySnapshot, product_id: number, lines: Rea
   const from = windows.reduce((first, window) => Math.min(first, window.from), Number.POSITIVE_INFINITY)
   const to = windows.reduce((last, window) => Math.max(last, window.to), Number.NEGATIVE_INFINITY)
   const own = snapshot
-    .claimsOf(product_id)
+    .demandsOf(product_id)
     .filter(({ demand }) => demand.is_active && demand.source_type === "opportunity_item")
   // The answer for all lines holds for each line only where each demands as much as it asks for.
   const demandsByLine = Map.groupBy(own, ({ demand }) => demand.source_id)

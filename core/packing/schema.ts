@@ -1,4 +1,4 @@
-/** Containers: cases of serialised units that go out as one, and what is in them (rules/availability 8). */
+/** Tables of containers and of the units packed in them (rules/availability 8). */
 import { boolean, choice, longText, ref, text, timestamp } from "../kernel/field.ts"
 import { allColumnsExcept } from "../kernel/visibility.ts"
 import { type RowOf, table } from "../kernel/table.ts"
@@ -18,11 +18,18 @@ export const live_statuses = [
   "dispatched",
   "returned"
 ] as const satisfies ReadonlyArray<ContainerStatus>
-/** `strict`: the product's template is a list to be filled before sealing; `free`: anything goes in. */
+/** `strict`: the slots of the product's template must be filled before sealing; `free`: anything may be packed. */
 export const scan_modes = { strict: "Strict", free: "Free" } as const
 
-/** Who counts, books or moves what is in a case: where it is and what is in it, not what was noted about it. */
-const around = ["availability.view", "kits.*", "opportunities.*", "products.*", "shortages.*", "stock.*"]
+/** Permissions of people who count, book or move what is in a case: they see it without notes and names of people. */
+const neighbouring_permissions = [
+  "availability.view",
+  "kits.*",
+  "opportunities.*",
+  "products.*",
+  "shortages.*",
+  "stock.*"
+]
 const containerColumns = {
   uuid: text({ computed: true }),
   name: text({ required: true, search: true }),
@@ -58,7 +65,7 @@ const containerColumns = {
   dissolved_reason: text({ nullable: true, computed: true, max: 20 }),
   dispatched_at: timestamp({ nullable: true, computed: true }),
   returned_at: timestamp({ nullable: true, computed: true }),
-  /** Since when returned contents are being gone through one by one; null outside such a session. */
+  /** Since when the returned contents are being repacked; null while they are not. */
   repack_started_at: timestamp({ nullable: true, computed: true })
 }
 export const containers = table("containers", containerColumns, {
@@ -66,7 +73,7 @@ export const containers = table("containers", containerColumns, {
     all_columns: ["containers.*"],
     granted_columns: [
       {
-        to: around,
+        to: neighbouring_permissions,
         columns: allColumnsExcept(
           containerColumns,
           "notes",
@@ -119,19 +126,21 @@ const itemColumns = {
   unpacked_reason: text({ nullable: true, max: 20 }),
   transferred_to_container_id: ref("containers", { nullable: true, on_delete: "keep" }),
   returned_from_opportunity_id: ref("opportunities", { nullable: true, hidden: true, on_delete: "keep" }),
-  /** When the present repack session saw the unit. */
+  /** When the unit was confirmed in the present repacking. */
   repacked_at: timestamp({ nullable: true, hidden: true }),
-  /** When the check-in of the present outing saw the unit. */
+  /** When the unit was scanned at the check-in of the present or last dispatch. */
   verified_at: timestamp({ nullable: true, hidden: true }),
   position: text({ nullable: true }),
   notes: longText({ nullable: true })
 }
-/** One stay of one unit in one container; active while `unpacked_at` is null. */
+/** The packing of one unit in one container; active while `unpacked_at` is null. */
 export const container_items = table("container_items", itemColumns, {
   lease_block_size: 1_000,
   visibility: {
     all_columns: ["containers.*"],
-    granted_columns: [{ to: around, columns: allColumnsExcept(itemColumns, "notes", "packed_by_user_id") }]
+    granted_columns: [
+      { to: neighbouring_permissions, columns: allColumnsExcept(itemColumns, "notes", "packed_by_user_id") }
+    ]
   },
   indexes: [["container_id", "unpacked_at"], ["product_id"]],
   uniques: [

@@ -1,4 +1,4 @@
-/** How two products that are one are merged: stands above stock, kits and containers, all of which it moves. */
+/** The endpoint that merges a duplicate product into another. It changes stock, kits and containers in one command. */
 import { Effect } from "effect"
 import { loadPackedUnits } from "../containers/stock-holds.ts"
 import type { Slice } from "../kernel/catalogue.ts"

@@ -1,4 +1,4 @@
-/** Merging two products that are one (rules/availability 7.1): the rule. */
+/** The rule of merging a duplicate product into another (rules/availability 7.1). */
 import { Result } from "effect"
 import { type PackedUnit, syncHolds } from "../containers/stock-holds.ts"
 import type { DecideContext, Decided } from "../kernel/endpoint.ts"
@@ -30,83 +30,104 @@ export interface MergeFacts {
 }
 
 /**
- * The secondary's stock, ledger, active claims, accessories and components move to the primary, custom field values fill
- * the primary's gaps, templates of cases name the primary, and a primary that is no case becomes the case the secondary was;
- * the secondary is deleted; rates and history stay. 422 on `secondary_id`: missing, not a live product, the primary itself,
- * of another type or stock method, each made of the other, kits nested too deeply then, or a packed unit claimed elsewhere.
+ * Merges the secondary into the primary. Its stock, ledger, active demands, accessories and components move to the
+ * primary; its custom field values fill the primary's gaps; templates of cases name the primary; a primary that is no
+ * case becomes the case that the secondary was. The secondary is deleted; its rates and history stay. 422 on
+ * `secondary_id`: missing, deleted, the primary itself, another type or stock method, each made of the other, kits
+ * nested too deeply then, or a packed unit that would be held and has a demand of somebody else.
  */
 export const mergeProducts = (primary: ProductRow, facts: MergeFacts, context: DecideContext): Decided => {
   const { secondary } = facts
-  const refuse = (text: string): Decided => Result.fail(invalidField("secondary_id", text))
   if (secondary === undefined || secondary.deleted_at !== null)
     return refuse("The selected secondary product does not exist.")
-  if (secondary.id === primary.id) return refuse("A product cannot be merged with itself.")
-  if (secondary.product_type !== primary.product_type) return refuse("Only products of the same type can be merged.")
-  if (secondary.stock_method !== primary.stock_method)
-    return refuse("Only products of the same stock method can be merged.")
-  const merged = (id: number): number => (id === secondary.id ? primary.id : id)
-  const steps = facts.edges
+  const reason = reasonNotMergeable(primary, secondary) ?? reasonNotComposable(primary.id, secondary.id, facts)
+  if (reason !== undefined) return refuse(reason)
+  const composition = relinked(facts.components, product_components, "component_product_id", primary.id, secondary.id)
+  const components = composition.kept.filter((row) => row.product_id === primary.id)
+  const as_case = !primary.is_containerable && secondary.is_containerable ? secondary : primary
+  const packed = facts.packed.map((one) => ({
+    ...one,
+    item: { ...one.item, product_id: one.item.product_id === secondary.id ? primary.id : one.item.product_id }
+  }))
+  return Result.map(syncHolds(packed, caseOf(as_case, components), "secondary_id", context), (held) => ({
+    events: [
+      ...mergedProduct(primary, secondary, as_case, primary.is_kit || components.length > 0),
+      ...mergedTemplates(primary.id, secondary.id, facts.cases),
+      ...pooledLevels(primary.id, secondary.id, facts.levels),
+      ...relinked(facts.accessories, product_accessories, "accessory_product_id", primary.id, secondary.id).events,
+      ...composition.events,
+      productMerged.make({
+        primary_id: primary.id,
+        secondary_id: secondary.id,
+        moves_containers: as_case.is_containerable
+      }),
+      ...held,
+      deletedEvent(products, secondary.id)
+    ],
+    result: { id: primary.id }
+  }))
+}
+const refuse = (text: string): Decided => Result.fail(invalidField("secondary_id", text))
+
+const reasonNotMergeable = (primary: ProductRow, secondary: ProductRow): string | undefined =>
+  secondary.id === primary.id
+    ? "A product cannot be merged with itself."
+    : secondary.product_type !== primary.product_type
+      ? "Only products of the same type can be merged."
+      : secondary.stock_method !== primary.stock_method
+        ? "Only products of the same stock method can be merged."
+        : undefined
+
+/** Why the kits above and below could not be as they are with the two as one product. */
+const reasonNotComposable = (
+  primary_id: number,
+  secondary_id: number,
+  { depth_max, edges }: Pick<MergeFacts, "depth_max" | "edges">
+): string | undefined => {
+  const merged = (id: number): number => (id === secondary_id ? primary_id : id)
+  const steps = edges
     .map((edge) => ({ product_id: merged(edge.product_id), component_product_id: merged(edge.component_product_id) }))
     .filter((edge) => edge.product_id !== edge.component_product_id)
-  if (steps.some((edge) => edge.product_id === primary.id && contains(steps, edge.component_product_id, primary.id))) {
-    return refuse("Another kit lies between the two products; merged, it would contain itself.")
-  }
-  if (
-    steps.some(
-      (edge) =>
-        edge.product_id === primary.id && depthThrough(steps, primary.id, edge.component_product_id) > facts.depth_max
-    )
-  ) {
-    return refuse(
-      `Kits cannot be nested more than ${facts.depth_max} levels deep, as they would be with the two merged.`
-    )
-  }
-  const composition = relinked(facts.components, product_components, "component_product_id", primary.id, secondary.id)
-  const is_kit = primary.is_kit || composition.kept.some((row) => row.product_id === primary.id)
+  const below = steps.filter((edge) => edge.product_id === primary_id).map((edge) => edge.component_product_id)
+  if (below.some((component) => contains(steps, component, primary_id)))
+    return "Another kit lies between the two products; merged, it would contain itself."
+  if (below.some((component) => depthThrough(steps, primary_id, component) > depth_max))
+    return `Kits cannot be nested more than ${depth_max} levels deep, as they would be with the two merged.`
+  return undefined
+}
+
+/** The primary with what it takes over from the secondary. `as_case`: the one whose settings as a case remain. */
+const mergedProduct = (
+  primary: ProductRow,
+  secondary: ProductRow,
+  as_case: ProductRow,
+  is_kit: boolean
+): ReadonlyArray<NewEvent> => {
   const custom_fields = {
     ...secondary.custom_fields,
     ...Object.fromEntries(Object.entries(primary.custom_fields).filter(([, value]) => value !== null))
   }
-  const as_case = !primary.is_containerable && secondary.is_containerable ? secondary : primary
   const updated = updatedEvent(products, primary, {
     custom_fields,
     is_kit,
     ...caseSettings(as_case),
     container_template: relinkedTemplate(as_case, primary.id, secondary.id)
   })
-  const templates = facts.cases
-    .filter((row) => row.id !== primary.id && row.id !== secondary.id)
-    .map((row) => updatedEvent(products, row, { container_template: relinkedTemplate(row, primary.id, secondary.id) }))
-  const packed = facts.packed.map((one) => ({ ...one, item: { ...one.item, product_id: merged(one.item.product_id) } }))
-  return Result.map(
-    syncHolds(
-      packed,
-      caseOf(
-        as_case,
-        composition.kept.filter((row) => row.product_id === primary.id)
-      ),
-      "secondary_id",
-      context
-    ),
-    (held) => ({
-      events: [
-        ...(updated === undefined ? [] : [updated]),
-        ...templates.filter((event) => event !== undefined),
-        ...pooledLevels(primary.id, secondary.id, facts.levels),
-        ...relinked(facts.accessories, product_accessories, "accessory_product_id", primary.id, secondary.id).events,
-        ...composition.events,
-        productMerged.make({
-          primary_id: primary.id,
-          secondary_id: secondary.id,
-          moves_containers: as_case.is_containerable
-        }),
-        ...held,
-        deletedEvent(products, secondary.id)
-      ],
-      result: { id: primary.id }
-    })
-  )
+  return updated === undefined ? [] : [updated]
 }
+
+/** Templates of other cases, with the primary in place of the secondary. */
+const mergedTemplates = (
+  primary_id: number,
+  secondary_id: number,
+  cases: ReadonlyArray<ProductRow>
+): ReadonlyArray<NewEvent> =>
+  cases
+    .filter((row) => row.id !== primary_id && row.id !== secondary_id)
+    .flatMap(
+      (row) =>
+        updatedEvent(products, row, { container_template: relinkedTemplate(row, primary_id, secondary_id) }) ?? []
+    )
 
 const caseSettings = (row: ProductRow): Partial<ProductRow> => ({
   is_containerable: row.is_containerable,
@@ -116,7 +137,7 @@ const caseSettings = (row: ProductRow): Partial<ProductRow> => ({
   container_repack_on_return: row.container_repack_on_return
 })
 
-/** A template with the primary in place of the secondary: one slot for both, none of the case itself. */
+/** A template with the primary in place of the secondary: one slot for both, no slot of the case itself. */
 const relinkedTemplate = (
   { container_template, id }: ProductRow,
   primary_id: number,
@@ -138,7 +159,9 @@ const relinkedTemplate = (
   return { ...container_template, slots }
 }
 
-/** Where both have a bulk level at a store, one remains, with the sum of both and both ledgers. */
+/**
+ * Where both have a bulk level at a store, the secondary's level is merged into the primary's: quantities are added up.
+ */
 const pooledLevels = (
   primary_id: number,
   secondary_id: number,
@@ -166,7 +189,7 @@ const pooledLevels = (
 }
 
 type Link = AccessoryRow | ComponentRow
-/** Links of the secondary become links of the primary; what would be there twice or lead to itself goes. */
+/** Links of the secondary become links of the primary; duplicates and links to itself are deleted. */
 const relinked = <R extends Link>(
   rows: ReadonlyArray<R>,
   table: typeof product_accessories | typeof product_components,

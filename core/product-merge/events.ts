@@ -1,4 +1,4 @@
-/** What happens to products beside being made, changed and deleted. */
+/** The event of merging two products. */
 import { Schema } from "effect"
 import { update, updateWhere } from "../kernel/row-change.ts"
 import { eventType } from "../kernel/event-type.ts"
@@ -6,7 +6,7 @@ import { streamOf } from "../kernel/event.ts"
 import { containers, live_statuses } from "../packing/schema.ts"
 import { products } from "../products/schema.ts"
 
-/** Whatever else names the secondary follows as its column declares. */
+/** Other references to the secondary move to the primary where their columns declare `on_merge`. */
 export const productMerged = eventType("product.merged", {
   meaning: "Two products were one: what was of the secondary is of the primary.",
   data: () => Schema.Struct({ primary_id: Schema.Int, secondary_id: Schema.Int, moves_containers: Schema.Boolean }),

@@ -1,4 +1,4 @@
-/** How products are asked for (rules/availability 7.1). */
+/** Endpoints of products and how answers show them (rules/availability 7.1). */
 import type { Slice } from "../kernel/catalogue.ts"
 import { text } from "../kernel/field.ts"
 import { accessOf, crudResource } from "../kernel/crud-resource.ts"

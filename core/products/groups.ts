@@ -1,4 +1,4 @@
-/** Product groups: what a catalogue is filed under (rules/availability 11). */
+/** Product groups: the tree that orders a catalogue (rules/availability 11). */
 import { Effect, Result } from "effect"
 import type { ViewColumn } from "../kernel/custom-view.ts"
 import { integer, json, longText, ref, text } from "../kernel/field.ts"
@@ -25,7 +25,7 @@ export const product_groups = table("product_groups", fields, {
   indexes: [["parent_id"], ["name_folded"]]
 })
 
-/** How many products lie in each group of a page, those in its subgroups not counted. */
+/** How many products are in each group of a page, without those of its subgroups. */
 const productsCounted: ViewColumn = (rows) =>
   Effect.gen(function* () {
     const store = yield* Store

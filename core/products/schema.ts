@@ -1,4 +1,4 @@
-/** Products: what a rental house hires out, sells and bills (rules/availability 7.1). */
+/** The table of products: what a rental business hires out, sells and bills (rules/availability 7.1). */
 import { boolean, choice, code, decimal, integer, json, money, longText, ref, tags, text } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { allColumnsExcept } from "../kernel/visibility.ts"
@@ -14,7 +14,7 @@ export const bulk = 1
 export const serialised = 2
 export const stock_methods = { [bulk]: "Bulk", [serialised]: "Serialised" }
 
-/** What a body may hold. Buffers are minutes (rules/availability 2.6); money is minor units in. */
+/** Fields of a body. Buffers are minutes (rules/availability 2.6); money is read as minor units. */
 export const productFields = {
   name: text({ required: true, search: true }),
   description: longText({ nullable: true, search: true }),
@@ -46,7 +46,7 @@ export const productFields = {
   tag_list: tags(),
   custom_fields: json<JsonObject>({ default: {} })
 }
-/** A slot of a case: this many units of a product, in the case for good (`fixed`) or put in for each hire (`pool`). */
+/** A slot of a case: this many units of a product, always in the case (`fixed`) or packed for each hire (`pool`). */
 export interface TemplateSlot extends JsonObject {
   readonly product_id: number
   readonly quantity: number
@@ -87,7 +87,7 @@ export const products = table("products", columns, {
   visibility: {
     all_columns: ["products.*"],
     granted_columns: [
-      // What is not for hire, count, case or price of a product stays with those who keep it.
+      // Costs, descriptions and custom fields are for people who manage products.
       {
         to: ["availability.view", "containers.*", "kits.*", "opportunities.*", "rates.*", "shortages.*", "stock.*"],
         columns: allColumnsExcept(

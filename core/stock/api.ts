@@ -1,4 +1,4 @@
-/** How stock and its ledger are asked for (rules/availability 10). */
+/** Endpoints of stock levels and their ledger (rules/availability 10). */
 import { Effect } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { command, type Failure, get, type Input } from "../kernel/endpoint.ts"
@@ -18,7 +18,7 @@ const levelFacts = Effect.fnUntraced(function* (
   before: StockLevelRow | undefined
 ): Effect.fn.Return<LevelFacts, Failure, Store> {
   const store = yield* Store
-  const product_id = before?.product_id ?? Number(input.values["product_id" as never])
+  const product_id = before?.product_id ?? (input.values as { readonly product_id: number }).product_id
   return {
     product: yield* store.get(products, product_id),
     bulk_levels: yield* store.find(stock_levels, { product_id, stock_category: 10, is_sub_hired: false })
@@ -37,7 +37,7 @@ const levels = crudResource({
     edit: "stock.adjust",
     delete: "stock.adjust"
   },
-  // One bulk level per product and store: who makes or moves one waits for the others.
+  // One bulk level per product and store: commands that make a level of a product wait for each other.
   streams: (params, body) =>
     params["id"] === undefined ? [`product_stock:${String(body["product_id"])}`] : [`stock_level:${params["id"]}`],
   rules: {
@@ -103,7 +103,7 @@ const transactions = [
     },
     creates: [stock_transactions],
     streams: oneLevel,
-    facts: ({ rows }) => newestBeside(rows.stock_level.id, undefined),
+    facts: ({ rows }) => newestLineExcept(rows.stock_level.id, undefined),
     decide: (newest, { rows, values }, context) =>
       postTransaction(
         rows.stock_level,
@@ -126,14 +126,14 @@ const transactions = [
     ...writing,
     params: ofLedger,
     streams: oneLevel,
-    facts: ({ rows }) => newestBeside(rows.stock_level.id, rows.id.id),
+    facts: ({ rows }) => newestLineExcept(rows.stock_level.id, rows.id.id),
     decide: (newest, { rows }) => deleteTransaction(rows.stock_level, rows.id, newest),
     respond: () => Effect.succeed(noContent)
   })
 ]
 
-/** The newest line of a level's ledger, one of them aside. */
-const newestBeside = (stock_level_id: number, without: number | undefined) =>
+/** The newest line of a level's ledger, except the one given. */
+const newestLineExcept = (stock_level_id: number, without: number | undefined) =>
   Effect.gen(function* () {
     const newest = yield* (yield* Store).find(
       stock_transactions,

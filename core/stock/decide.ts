@@ -1,4 +1,4 @@
-/** What may happen to stock levels and their ledger (rules/availability 10). */
+/** Rules of stock levels and their ledger (rules/availability 10). */
 import { Result } from "effect"
 import type { DecideContext, Decided } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
@@ -28,8 +28,9 @@ export interface LevelFacts {
 }
 
 /**
- * The category comes from the product; a unit is one whatever quantity was sent. 422: `product_id` on a second bulk level
- * of a product at a store, `store_id` when it moves onto another, `ends_at` before `starts_at`.
+ * Makes or changes a level. Its category follows the product; a serialised unit holds 1 whatever was sent. 422:
+ * `product_id` for a second bulk level of a product at a store, `store_id` for a move to a store with one, `ends_at`
+ * before `starts_at`.
  */
 export const saveLevel = (
   next: StockLevelRow,
@@ -61,7 +62,7 @@ export const saveLevel = (
   return Result.succeed({ set, also: before === undefined ? openingEvents({ ...next, ...set }, context) : [] })
 }
 
-/** What a new level holds is the first line of its ledger. */
+/** The opening balance: the first line of a new level's ledger; none where it holds 0. */
 export const openingEvents = (level: StockLevelRow, context: DecideContext): ReadonlyArray<NewEvent> =>
   exact(level.quantity_held).isZero()
     ? []
@@ -84,7 +85,10 @@ const transactionRow = (level: StockLevelRow, type: TransactionType, quantity: s
   quantity_move: formatDecimal(exact(quantity).times(transaction_types[type].sign), 2)
 })
 
-/** 422 `stock_level`: the last level of a bulk product. A unit that is packed, a case in use or claimed is held by their references. */
+/**
+ * 422 `stock_level` for the last level of a bulk product. References refuse the deletion of a packed unit, of a case in
+ * use and of a unit with demands.
+ */
 export const deleteLevel = (
   level: StockLevelRow,
   facts: LevelFacts
@@ -118,7 +122,8 @@ export const postTransaction = (
     return Result.fail(
       invalidField(
         "transaction_type",
-        `${transaction_types[type].name} is recorded by the system; post 4 (Buy), 5 (Find), 6 (Write Off), 7 (Sell) or 9 (Make).`
+        `${transaction_types[type].name} is recorded by the system; ` +
+          "post 4 (Buy), 5 (Find), 6 (Write Off), 7 (Sell) or 9 (Make)."
       )
     )
   }
@@ -146,7 +151,10 @@ export const postTransaction = (
   })
 }
 
-/** Takes a line out of the ledger and its move back. `newest`: the newest of the lines that stay. */
+/**
+ * Deletes a line of the ledger and reverses its move. `newest`: the newest of the remaining lines. 422
+ * `stock_transaction`.
+ */
 export const deleteTransaction = (
   level: StockLevelRow,
   row: StockTransactionRow,

@@ -1,11 +1,11 @@
-/** What happens to stock levels and their transactions beside the levels being made, changed and deleted. */
+/** Events of stock beside the creation, change and deletion of levels. */
 import { Schema } from "effect"
 import { remove } from "../kernel/row-change.ts"
 import { type AnyEventType, eventType } from "../kernel/event-type.ts"
 import { rowEvents } from "../kernel/crud-resource.ts"
 import { stock_levels, stock_transactions } from "./schema.ts"
 
-/** What names the level follows into the other, as its column declares. */
+/** References to the level move to the other one where their columns declare `on_merge`. */
 export const stockLevelMerged = eventType("stock_level.merged", {
   meaning: "A stock level was added to another one of the same product and store, and is gone.",
   data: () => Schema.Struct({ id: Schema.Int, into_id: Schema.Int }),

@@ -1,4 +1,4 @@
-/** What comes with a new product: an empty stock level, so that it can be counted (rules/availability 7.1). */
+/** A new bulk product gets an empty stock level, so that quantities can be posted to it (rules/availability 7.1). */
 import { Effect, Result } from "effect"
 import type { DecideContext } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
@@ -9,7 +9,7 @@ import { bulk, type ProductRow } from "../products/schema.ts"
 import { stores, type StoreRow } from "../stores/stores.ts"
 import { stock_levels, stockLevelFields } from "./schema.ts"
 
-/** A new bulk product gets an empty stock level at the default store, else at the first one. */
+/** The empty level of a new bulk product: at the default store, else at the first one; none without a store. */
 export const firstStockLevel = (
   product: Pick<ProductRow, "id" | "stock_method">,
   stores: ReadonlyArray<StoreRow>,
@@ -29,7 +29,7 @@ export const firstStockLevel = (
   ]
 }
 
-/** New bulk products that the command itself gives no stock: an import says where the stock of its products is. */
+/** New bulk products without a stock level from the same command: an import makes the levels of its products itself. */
 const withoutStock = ({ all, events }: Happened): ReadonlyArray<Pick<ProductRow, "id" | "stock_method">> => {
   const stocked = new Set(
     all.filter(({ type }) => type === "stock_level.created").map(({ data }) => data["product_id"])

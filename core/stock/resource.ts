@@ -1,4 +1,4 @@
-/** How stock levels and their ledger are put into words. */
+/** How answers show stock levels and their ledger. */
 import { Effect } from "effect"
 import { resource } from "../kernel/resource.ts"
 import { bulk, products, serialised } from "../products/schema.ts"

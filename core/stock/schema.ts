@@ -1,4 +1,7 @@
-/** Stock levels: how much of a bulk product a store holds, or one serialised unit; and the ledger behind them (rules/availability 10). */
+/**
+ * Stock levels (the quantity of a bulk product at a store, or one serialised unit) and their ledger (rules/availability
+ * 10).
+ */
 import { boolean, code, decimal, integer, json, longText, ref, text, timestamp } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { type RowOf, table } from "../kernel/table.ts"
@@ -31,7 +34,7 @@ export const stock_levels = table(
   {
     ...stockLevelFields,
     stock_category: code(stock_categories, { computed: true }),
-    /** A serialised unit its ledger last moved out (written off, sold, transferred out) is no longer stock. */
+    /** True for a serialised unit that the newest line of its ledger moved out: written off, sold or transferred. */
     is_gone: boolean({ computed: true, default: false, hidden: true }),
     is_sub_hired: boolean({ computed: true, default: false })
   },
@@ -51,7 +54,7 @@ export const stock_levels = table(
       ],
       granted_columns: [
         { to: ["activities.*"], columns: ["item_name", "asset_number", "serial_number", "barcode"] },
-        // A store that holds stock stays.
+        // Whoever deletes stores must see that one holds stock.
         { to: ["settings.manage"], columns: ["store_id"] }
       ]
     },

@@ -82,7 +82,7 @@ describe.each(engines)("books loaded on %s", (engine) => {
     ] as const)
       await source(from, to, more)
     const snapshot = (await app.run(loadSnapshots({ store_ids: [S], product_ids: [P.id], window }, context))).get(S)
-    expect(snapshot?.claimsOf(P.id).map(({ demand }) => demand.source_id)).toEqual(wanted)
+    expect(snapshot?.demandsOf(P.id).map(({ demand }) => demand.source_id)).toEqual(wanted)
   })
   it("take the same few statements for one product and for many, at one store and at many", async () => {
     const T = await business.store()

@@ -1,4 +1,7 @@
+import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { journal } from "../../../core/kernel/journal.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
 import { type App, engines, openApp, viewerWith } from "../../app.ts"
 import { errorKeys, type ContainerFixture, containerFixture } from "./fixtures.ts"
 
@@ -251,6 +254,66 @@ describe.each(engines)("containers on orders on %s", (engine) => {
         opportunity_id: null,
         returned_at: "2026-06-18T12:00:00.000Z"
       })
+    })
+
+    const recorded = (where: { readonly stream?: string; readonly type?: string }) =>
+      app.run(Effect.flatMap(Store, (store) => store.find(journal, where)))
+    it("several containers follow in the order of their ids, whatever of them is booked", async () => {
+      const first = await containers_fixture.container("transport"),
+        second = await containers_fixture.container("transport")
+      const { product, unit } = await containers_fixture.gear()
+      await containers_fixture.pack(second.id, unit)
+      const id = await deal()
+      await addLine(id, first.product)
+      await addLine(id, product)
+      await containers_fixture.post(`/opportunities/${id}/convert_to_quotation`)
+      await containers_fixture.post(`/opportunities/${id}/convert_to_order`)
+      const { items } = (await app.call("GET", `/api/v1/opportunities/${id}?include=items`)).body.opportunity
+      await containers_fixture.post(`/opportunities/${id}/quick_allocate`, {
+        allocations: [first.housing, unit].map((stock_level_id, at) => ({
+          opportunity_item_id: items[at].id,
+          stock_level_id
+        }))
+      })
+      await snapshot(id, "quick_book_out", unit, first.housing)
+      const dissolved = await recorded({ type: "container.dissolved" })
+      expect(dissolved.slice(-2).map(({ stream }) => stream)).toEqual([
+        `container:${first.id}`,
+        `container:${second.id}`
+      ])
+    })
+    it("a unit booked out while its box is dissolved leaves it once", async () => {
+      for (let round = 0; round < 5; round++) {
+        const box = await containers_fixture.container("transport")
+        const { product, unit } = await containers_fixture.gear()
+        await containers_fixture.pack(box.id, unit)
+        const id = await order(product)
+        await allocate(id, unit)
+        const asset_ids = (await assets(id)).map((row: any) => row.id)
+        const replies = await Promise.all([
+          app.call("POST", `/api/v1/opportunities/${id}/quick_book_out`, { asset_ids }),
+          containers_fixture.act(box.id, "dissolve")
+        ])
+        expect(replies[0]!.status).toBe(200)
+        const types = (await recorded({ stream: `container:${box.id}` })).map(({ type }) => type)
+        expect(types.filter((type) => type === "container.item.unpacked").length).toBe(1)
+        expect(types.filter((type) => type === "container.dissolved").length).toBe(1)
+      }
+    })
+    it("nothing is packed into a box whose case is booked out meanwhile", async () => {
+      for (let round = 0; round < 5; round++) {
+        const box = await containers_fixture.container("transport")
+        const { unit } = await containers_fixture.gear()
+        const id = await order(box.product)
+        await allocate(id, box.housing)
+        const asset_ids = (await assets(id)).map((row: any) => row.id)
+        const [, packing] = await Promise.all([
+          app.call("POST", `/api/v1/opportunities/${id}/quick_book_out`, { asset_ids }),
+          containers_fixture.pack(box.id, unit)
+        ])
+        expect(await containers_fixture.show(box.id)).toMatchObject({ status: "dissolved", items: [] })
+        expect((await memberships(box.id)).length).toBe(packing.status === 201 ? 1 : 0)
+      }
     })
   })
 
