@@ -24,10 +24,14 @@ export class DeviceFailure extends Error {
   }
 }
 
+/** Which row is not as it was written, where that is known; SQLite's own words say nothing to people. */
+const whatIsWrong = (cause: unknown): string =>
+  cause instanceof Error && (cause.name === "Altered" || cause.name === "DecodeFailure") ? ` (${cause.message}.)` : ""
+
 export const outboxDamaged = (path: string, cause?: unknown): DeviceFailure =>
   new DeviceFailure(
     "outbox damaged",
-    `The outbox ${path} is damaged: commands recorded here and not sent yet are in it. Nothing was changed.`,
+    `The outbox ${path} is damaged: commands recorded here and not sent yet are in it. Nothing was changed.${whatIsWrong(cause)}`,
     "flightcase sync export-pending FILE writes out what can still be read; a backup of the file may hold the rest. Then flightcase login URL --token T --set-aside begins anew and keeps this folder beside the new one.",
     cause
   )

@@ -18,8 +18,9 @@ import { roles, users } from "../../core/users/schema.ts"
 import { viewerOf } from "../../core/users/viewer.ts"
 import { layer as sqliteLayer } from "../sqlite/client.ts"
 import { BundleError } from "../protocol/bundle-format.ts"
-import { newSeed, type PublicKey, publicKeyOf } from "../protocol/signature.ts"
-import type { LeaseRange, WireError } from "../protocol/wire.ts"
+import { decodeEnrolment } from "../protocol/answers.ts"
+import { newSeed, publicKeyOf } from "../protocol/signature.ts"
+import type { WireError } from "../protocol/wire.ts"
 import { type ExportedBundle, importBundle, exportBundle, type ImportedBundle } from "./bundle.ts"
 import { reclaimForgottenLeases } from "./recovery/reclaim-leases.ts"
 import {
@@ -51,7 +52,7 @@ import {
 import { copiedFailure, handshake } from "./handshake.ts"
 import { acceptMissing, type MissingCommands, missingFailure, missingNow } from "./recovery/missing-commands.ts"
 import { openOutboxAt, type Outbox } from "./outbox/outbox.ts"
-import { type Remote, RemoteError, remoteAt, Unreachable } from "./remote.ts"
+import { readAnswer, type Remote, RemoteError, remoteAt, Unreachable } from "./remote.ts"
 import { type QueryResult, makeReplica, type Replica } from "./replica/replica.ts"
 import { type Progress, syncOnce, type SyncReport } from "./sync.ts"
 
@@ -168,13 +169,7 @@ export const enrolDevice = async (
     name: enrolment.device,
     public_key: publicKeyOf(key)
   })
-  if (answer.status >= 400) throw new RemoteError(answer.status, answer.body as { message: string })
-  const { replica, lease, token, server } = answer.body as {
-    replica: { id: number; user_id: number; abilities: ReadonlyArray<string>; public_url?: string | null }
-    lease: ReadonlyArray<LeaseRange>
-    token?: { secret: string }
-    server?: { public_key: PublicKey | null }
-  }
+  const { replica, lease, token, server } = readAnswer(enrolment.url, answer, decodeEnrolment)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   chmodSync(folder, 0o700)
   // What an enrolment left that never came to a profile: leases of a device nobody has.

@@ -14,31 +14,40 @@ import {
   writeFileSync
 } from "node:fs"
 import { join } from "node:path"
-import type { PublicKey, Seed } from "../protocol/signature.ts"
+import { Schema } from "effect"
+import { wholeNumber } from "../../core/kernel/field-schema.ts"
+import { DecodeFailure, decoderOf } from "../protocol/decode.ts"
 import { DeviceFailure, isDamage, outboxDamaged } from "./device-failure.ts"
 import { openOutboxAt, type Outbox } from "./outbox/outbox.ts"
 
 export { DeviceFailure, isDamage, outboxDamaged, sqliteCodeIn } from "./device-failure.ts"
 
-export interface Profile {
-  readonly name: string
-  readonly url: string
-  /** The address the server calls its own, which feeds and links name. */
-  readonly public_url?: string
-  readonly token: string
-  readonly replica_id: number
-  readonly device: string
-  readonly user_id: number
-  readonly abilities: ReadonlyArray<string>
-  /** What this device signs bundles with; profiles of the first days have none until they sync. */
-  readonly key?: Seed
-  /** What the server signs its bundles with. */
-  readonly server_key?: PublicKey
-  /** Set once the server said that another folder sends as this device: nothing is sent from here any more. */
-  readonly copied_at?: string
-  /** Set once the server said that this device is revoked: the replica is gone, the outbox is not. */
-  readonly revoked_at?: string
-}
+/** `profile.json`. What a later release writes there beside these keys is kept when the file is written again. */
+const profileSchema = () =>
+  Schema.StructWithRest(
+    Schema.Struct({
+      name: Schema.String,
+      url: Schema.String,
+      /** The address the server calls its own, which feeds and links name. */
+      public_url: Schema.optionalKey(Schema.String),
+      token: Schema.String,
+      replica_id: wholeNumber,
+      device: Schema.String,
+      user_id: wholeNumber,
+      abilities: Schema.Array(Schema.String),
+      /** The device's secret, with which it signs bundles (`Seed`); absent until its first sync with a server that has a key. */
+      key: Schema.optionalKey(Schema.String),
+      /** The server's public key, for its bundles (`PublicKey`). */
+      server_key: Schema.optionalKey(Schema.String),
+      /** Set once the server said that another folder sends as this device: nothing is sent from here any more. */
+      copied_at: Schema.optionalKey(Schema.String),
+      /** Set once the server said that this device is revoked: the replica was deleted, the outbox was not. */
+      revoked_at: Schema.optionalKey(Schema.String)
+    }),
+    [Schema.Record(Schema.String, Schema.Unknown)]
+  )
+export type Profile = ReturnType<typeof profileSchema>["Type"]
+const decodeProfile = decoderOf("the profile", profileSchema)
 
 /** There is no device in this folder yet. */
 export class NoProfile extends Error {
@@ -57,22 +66,15 @@ export const readProfile = (folder: string): Profile => {
   if (!hasProfile(folder)) throw new NoProfile(folder)
   const text = readFileSync(profilePath(folder), "utf8")
   try {
-    const profile = JSON.parse(text) as Profile
-    if (
-      Number.isSafeInteger(profile.replica_id) &&
-      typeof profile.url === "string" &&
-      typeof profile.token === "string"
-    )
-      return profile
+    return decodeProfile(JSON.parse(text))
   } catch (error) {
     throw profileDamaged(folder, error)
   }
-  throw profileDamaged(folder)
 }
-const profileDamaged = (folder: string, cause?: unknown): DeviceFailure =>
+const profileDamaged = (folder: string, cause: unknown): DeviceFailure =>
   new DeviceFailure(
     "profile damaged",
-    `The profile ${profilePath(folder)} cannot be read: it is damaged.`,
+    `The profile ${profilePath(folder)} cannot be read: it is damaged${cause instanceof DecodeFailure ? ` (${cause.message})` : ""}.`,
     "Unsent commands are safe in outbox.sqlite beside it: flightcase sync export-pending FILE writes them out. Then flightcase login URL --token T --set-aside begins anew.",
     cause
   )

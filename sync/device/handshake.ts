@@ -5,7 +5,8 @@ import { commands_per_push_max } from "../protocol/wire.ts"
 import type { ServerMemory } from "./recovery/reclaim-leases.ts"
 import { DeviceFailure, type Profile } from "./folder.ts"
 import type { Outbox } from "./outbox/outbox.ts"
-import { type Remote, RemoteError } from "./remote.ts"
+import { decodeGreeting } from "../protocol/answers.ts"
+import { readAnswer, type Remote } from "./remote.ts"
 
 /** Beyond this, people are told (sync.md 3): order is the server's, but times recorded here will look wrong. */
 export const skew_warning_seconds = 300
@@ -30,18 +31,6 @@ export interface HandshakeParts {
   /** Milliseconds since 1970. */
   readonly clock?: () => number
 }
-interface Answered {
-  readonly replica: { readonly name: string; readonly last_n: number }
-  readonly server: {
-    readonly schema_version: number
-    readonly client_schema_min: number
-    readonly public_key: PublicKey | null
-  }
-  readonly copied: boolean
-  readonly push: boolean
-  readonly leases?: number
-}
-
 /** Throws a RemoteError where the server refuses this device, and a DeviceFault where another one sends in its name. */
 export const handshake = async ({
   profile,
@@ -66,16 +55,10 @@ export const handshake = async ({
   const skew_seconds = skewOf(answer.headers.get("date"), asked_at, clock())
   const warnings =
     skew_seconds !== null && Math.abs(skew_seconds) > skew_warning_seconds ? [skewText(skew_seconds)] : []
-  const body = answer.body as Partial<Answered> | undefined
-  // A server of before greetings has no such path: it is simply not greeted.
-  if (answer.status === 404 || (answer.status < 400 && body?.server === undefined))
+  // A server that does not know the path is not greeted.
+  if (answer.status === 404)
     return { warnings, skew_seconds, server_key: undefined, device: undefined, server_memory: undefined }
-  if (answer.status >= 400)
-    throw new RemoteError(
-      answer.status,
-      (answer.body ?? { message: `The server answered ${answer.status}.` }) as { message: string }
-    )
-  const { replica, server, copied, push, leases } = body as Answered
+  const { replica, server, copied, push, leases } = readAnswer(profile.url, answer, decodeGreeting)
   if (copied) throw copiedFailure(profile)
   if (!push)
     warnings.push(
@@ -94,7 +77,7 @@ export const handshake = async ({
     skew_seconds,
     server_key: server.public_key ?? undefined,
     device: replica.name,
-    server_memory: leases === undefined ? undefined : { blocks: leases, last_n: replica.last_n }
+    server_memory: { blocks: leases, last_n: replica.last_n }
   }
 }
 

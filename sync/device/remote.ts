@@ -7,11 +7,19 @@ import {
   type Row,
   ShapeStream
 } from "@electric-sql/client"
-import { parseJson, TooDeep, wire_body_depth_max } from "../../core/kernel/body-limits.ts"
-import type { StoredEvent } from "../../core/kernel/event.ts"
-import type { JsonObject } from "../../core/kernel/json.ts"
+import { TooDeep } from "../../core/kernel/body-limits.ts"
 import type { FieldErrors } from "../../core/kernel/rejection.ts"
 import { type LeaseRange, type Verdict, type WireCommand, toWireCommand } from "../protocol/wire.ts"
+import {
+  decodeChecksums,
+  decodeLease,
+  decodePlan,
+  decodeRefusal,
+  decodeRows,
+  decodeVerdicts
+} from "../protocol/answers.ts"
+import { DecodeFailure } from "../protocol/decode.ts"
+import { eventOfShapeRow } from "../protocol/shape.ts"
 import type { ChecksumPage, SnapshotPage, SnapshotPlan } from "../protocol/snapshot.ts"
 import { type HttpAnswer, httpClientAt, jsonOf, textOf, Unreachable } from "../http-client.ts"
 import type { PulledEvents } from "./replica/replica.ts"
@@ -81,15 +89,13 @@ export const remoteAt = (url: string, token: string, patience = usual_patience):
     const answer = await client.send({ method, path, body })
     return { status: answer.status, headers: answer.headers, body: parsed(base, answer) }
   }
-  const expected = async (method: string, path: string, body?: unknown): Promise<unknown> => {
-    const answer = await call(method, path, body)
-    if (answer.status >= 400) throw new RemoteError(answer.status, errorBody(answer.body, answer.status))
-    return answer.body
-  }
+  const post = async <T>(path: string, body: unknown, decode: (answer: unknown) => T): Promise<T> =>
+    readAnswer(base, await call("POST", path, body), decode)
   const paged = async <A extends { readonly next: string | null; readonly offset?: string }>(
     path: string,
     replica_id: number,
-    { handle, offset, after, limit }: PageCursor
+    { handle, offset, after, limit }: PageCursor,
+    decode: (answer: unknown) => { readonly page: A }
   ): Promise<A | "anew"> => {
     const query = new URLSearchParams({
       replica_id: String(replica_id),
@@ -101,7 +107,7 @@ export const remoteAt = (url: string, token: string, patience = usual_patience):
     const answer = await call("GET", `/api/v1/sync/${path}?${query.toString()}`)
     if (answer.status === 409) return "anew"
     if (answer.status >= 400) throw refused(base, answer)
-    const { page } = answer.body as { page: A }
+    const { page } = readAnswer(base, answer, decode)
     // A page may bring only news of rows sent before; then its offset is another.
     if (page.next === after && (page.offset ?? offset) === offset)
       throw endless(base, "the same rows come again and again")
@@ -113,23 +119,20 @@ export const remoteAt = (url: string, token: string, patience = usual_patience):
       const answer = await call("GET", `/api/v1/sync/snapshot?replica_id=${replica_id}&pending_from=${pending_from}`)
       if (answer.status === 404) return undefined
       if (answer.status >= 400) throw refused(base, answer)
-      return (answer.body as { snapshot: SnapshotPlan }).snapshot
+      return readAnswer(base, answer, decodePlan).snapshot
     },
-    rows: (replica_id, place) => paged("snapshot/rows", replica_id, place),
-    checksums: (replica_id, place) => paged("checksums", replica_id, place),
+    rows: (replica_id, place) => paged("snapshot/rows", replica_id, place, decodeRows),
+    checksums: (replica_id, place) => paged("checksums", replica_id, place, decodeChecksums),
     push: async (replica_id, commands) =>
       (
-        (await expected("POST", `/api/v1/sync/commands?replica_id=${replica_id}`, {
-          replica_id,
-          commands: commands.map(toWireCommand)
-        })) as { verdicts: ReadonlyArray<Verdict> }
+        await post(
+          `/api/v1/sync/commands?replica_id=${replica_id}`,
+          { replica_id, commands: commands.map(toWireCommand) },
+          decodeVerdicts
+        )
       ).verdicts,
     lease: async (replica_id, entity, request_no) =>
-      (
-        (await expected("POST", "/api/v1/sync/leases", { replica_id, entity, request_no })) as {
-          lease: ReadonlyArray<LeaseRange>
-        }
-      ).lease,
+      (await post("/api/v1/sync/leases", { replica_id, entity, request_no }, decodeLease)).lease,
     pull: (replica_id, from, take) => follow({ base, headers, patience }, replica_id, from, take)
   }
 }
@@ -148,20 +151,45 @@ const parsed = (base: string, answer: HttpAnswer): unknown => {
     return { message: textOf(answer).slice(0, 200) }
   }
 }
-const notOurs = (base: string, cause: unknown): RemoteError =>
-  new RemoteError(502, {
-    message: `What ${base} answered cannot be read${cause instanceof TooDeep ? `: ${cause.message}` : ""}. Is it a Flightcase server?`
+const notOurs = (base: string, cause: unknown): RemoteError => {
+  const why = cause instanceof TooDeep || cause instanceof DecodeFailure ? `: ${cause.message}` : ""
+  const way_out =
+    cause instanceof DecodeFailure ? " If it is, its release is another one: update Flightcase here, or there." : ""
+  return new RemoteError(502, {
+    message: `What ${base} answered cannot be read${why}. Is it a Flightcase server?${way_out}`
   })
+}
+/**
+ * What an answer of the server at this address holds. Throws RemoteError: the server's refusal, or 502 where a good answer
+ * is not what its declaration says.
+ */
+export const readAnswer = <T>(
+  base: string,
+  { status, body }: { readonly status: number; readonly body: unknown },
+  decode: (body: unknown) => T
+): T => {
+  if (status >= 400) throw new RemoteError(status, errorBody(body, status))
+  try {
+    return decode(body)
+  } catch (error) {
+    throw error instanceof DecodeFailure ? notOurs(base, error) : error
+  }
+}
 const endless = (base: string, why: string, cause: unknown = new Error(why)): Unreachable =>
   new Unreachable(
     base,
     cause,
     `The server at ${base} answers without coming to an end: ${why}. What came is kept; flightcase sync goes on from there.`
   )
-const errorBody = (body: unknown, status: number): { message: string; errors?: FieldErrors } =>
-  typeof body === "object" && body !== null && "message" in body
-    ? (body as { message: string })
-    : { message: `The server answered ${status}.` }
+/** The server's words for a refusal; its number where there are none, as from a proxy in front of it. */
+const errorBody = (body: unknown, status: number): RemoteError["body"] => {
+  try {
+    return decodeRefusal(body)
+  } catch {
+    const message = typeof body === "object" && body !== null && "message" in body ? body.message : undefined
+    return { message: typeof message === "string" ? message : `The server answered ${status}.` }
+  }
+}
 
 /** One catch-up through Electric's client. Its callback must not throw: a failure stops the stream and is raised here. */
 const follow = async (
@@ -211,7 +239,7 @@ const follow = async (
         )
         const events = messages
           .filter((message): message is ChangeMessage<Row> => isChangeMessage(message))
-          .map((message) => eventOf(message.value))
+          .map((message) => eventOfShapeRow(message.value))
           .sort((a, b) => a.position - b.position)
         const handle = stream.shapeHandle
         if ((events.length > 0 || up_to_date) && handle !== undefined) {
@@ -221,7 +249,7 @@ const follow = async (
         }
         if (up_to_date) finish()
       } catch (error) {
-        fail(error instanceof TooDeep ? notOurs(base, error) : error)
+        fail(error instanceof TooDeep || error instanceof DecodeFailure ? notOurs(base, error) : error)
       }
     },
     (error) => fail(failureOf(base, error))
@@ -279,17 +307,3 @@ const failureOf = (base: string, error: unknown): unknown => {
   const body = typeof error === "object" && error !== null && "json" in error ? error.json : undefined
   return new RemoteError(status, errorBody(body, status))
 }
-const nullableInteger = (value: unknown): number | null =>
-  value === null || value === undefined ? null : Number(value)
-/** A row of the journal as the shape protocol tells it. */
-export const eventOf = (value: Row): StoredEvent => ({
-  position: Number(value["position"]),
-  stream: String(value["stream"]),
-  version: Number(value["version"]),
-  type: String(value["type"]),
-  data: parseJson(String(value["data"]), wire_body_depth_max) as JsonObject,
-  command_id: String(value["command_id"]),
-  actor_id: nullableInteger(value["actor_id"]),
-  replica_id: nullableInteger(value["replica_id"]),
-  recorded_at: String(value["recorded_at"])
-})

@@ -5,64 +5,87 @@
  * rows that have arrived stand at one position: nothing is kept on the server, and a fill may pause for as long as it likes.
  */
 import { createHash } from "node:crypto"
-import type { Scrub, StoredEvent } from "../../core/kernel/event.ts"
+import { Schema } from "effect"
+import { anyJson, anyObject, wholeNumber } from "../../core/kernel/field-schema.ts"
 import { canonicalJson, type Json } from "../../core/kernel/json.ts"
 import type { Table } from "../../core/kernel/table.ts"
-import type { WireError } from "./wire.ts"
+import { storedEvent } from "./shape.ts"
+import { leaseRange, verdictStatus, wireError } from "./wire.ts"
 
-/** What became of one of the device's commands, by its number. */
-export interface DecidedCommand {
-  readonly n: number
-  readonly id: string
-  readonly status: "accepted" | "rejected"
-  readonly error?: WireError
-}
+/** The outcome of one of the device's commands, by its number. */
+const decidedCommand = Schema.suspend(() =>
+  Schema.Struct({ n: wholeNumber, id: Schema.String, status: verdictStatus, error: Schema.optionalKey(wireError) })
+)
+/** Personal data to take out of what was recorded before (`Scrub` of the kernel). */
+const scrub = Schema.suspend(() =>
+  Schema.Struct({
+    streams: Schema.Array(Schema.String),
+    placeholders: anyObject,
+    kept: Schema.optionalKey(Schema.Record(Schema.String, Schema.Array(Schema.String)))
+  })
+)
 
 /** Where a fill begins. */
-export interface SnapshotPlan {
-  readonly handle: string
-  readonly position: number
-  readonly offset: string
-  /** Rows there are to come, about. */
-  readonly rows: number
-  /** The highest number of a command of this device the server has decided. */
-  readonly last_n: number
-  /** Verdicts that may still be awaited; they were recorded before `position` and will not come as events. */
-  readonly decided: ReadonlyArray<DecidedCommand>
-  readonly leases: ReadonlyArray<{ readonly entity: string; readonly from: number; readonly to: number }>
-  /** Personal data taken out since the device last told where it stood: rows do not say so, and the device may have kept some. */
-  readonly erased?: ReadonlyArray<Scrub>
-}
-export interface Section {
-  readonly table: string
-  readonly columns: ReadonlyArray<string>
-  /** Values in the columns' order, ascending by key. */
-  readonly rows: ReadonlyArray<ReadonlyArray<Json>>
-  /** Whether these are the last rows of the table. */
-  readonly done: boolean
-}
-export interface SnapshotPage {
-  /** The position all rows stand at once `events` are applied to the earlier ones and `sections` are added. */
-  readonly position: number
-  readonly offset: string
-  readonly events: ReadonlyArray<StoredEvent>
-  readonly sections: ReadonlyArray<Section>
-  /** Where the next page begins; null when this was the last one. */
-  readonly next: string | null
-}
+export const snapshotPlan = Schema.suspend(() =>
+  Schema.Struct({
+    handle: Schema.String,
+    position: wholeNumber,
+    offset: Schema.String,
+    /** Rows there are to come, about. */
+    rows: wholeNumber,
+    /** The highest number of a command of this device the server has decided. */
+    last_n: wholeNumber,
+    /** Verdicts that may still be awaited; they were recorded before `position` and will not come as events. */
+    decided: Schema.Array(decidedCommand),
+    leases: Schema.Array(leaseRange),
+    /** Personal data erased since the device last said where it stood: rows do not say so, and the device may have kept some. */
+    erased: Schema.optionalKey(Schema.Array(scrub))
+  })
+)
+export type SnapshotPlan = typeof snapshotPlan.Type
+
+const section = Schema.suspend(() =>
+  Schema.Struct({
+    table: Schema.String,
+    columns: Schema.Array(Schema.String),
+    /** Values in the columns' order, ascending by key. */
+    rows: Schema.Array(Schema.Array(anyJson)),
+    /** Whether these are the last rows of the table. */
+    done: Schema.Boolean
+  })
+)
+export type Section = typeof section.Type
+export const snapshotPage = Schema.suspend(() =>
+  Schema.Struct({
+    /** The position all rows stand at once `events` are applied to the earlier ones and `sections` are added. */
+    position: wholeNumber,
+    offset: Schema.String,
+    events: Schema.Array(storedEvent),
+    sections: Schema.Array(section),
+    /** Where the next page begins; null when this was the last one. */
+    next: Schema.NullOr(Schema.String)
+  })
+)
+export type SnapshotPage = typeof snapshotPage.Type
+
 /** A run of rows of one table, told apart by what they hold. */
-export interface Checksum {
-  readonly table: string
-  readonly after: string
-  readonly through: string | null
-  readonly rows: number
-  readonly digest: string
-}
-export interface ChecksumPage {
-  readonly position: number
-  readonly sums: ReadonlyArray<Checksum>
-  readonly next: string | null
-}
+const checksum = Schema.suspend(() =>
+  Schema.Struct({
+    table: Schema.String,
+    /** The key before the first row; "" before all. */
+    after: Schema.String,
+    /** The key of the last row; null at the table's end. */
+    through: Schema.NullOr(Schema.String),
+    rows: wholeNumber,
+    /** SHA-256, hexadecimal. */
+    digest: Schema.String
+  })
+)
+export type Checksum = typeof checksum.Type
+export const checksumPage = Schema.suspend(() =>
+  Schema.Struct({ position: wholeNumber, sums: Schema.Array(checksum), next: Schema.NullOr(Schema.String) })
+)
+export type ChecksumPage = typeof checksumPage.Type
 
 /** Fewer events than this are fetched as they are: they bring the whole history along. */
 export const snapshot_beyond_events = 5_000

@@ -122,11 +122,7 @@ const deliver = postQuery("/api/v1/sync/bundles", {
       const rejected = verdicts.filter((one) => one.status === "rejected").length
       const made_at = instantOf(yield* Clock.currentTimeMillis)
       return ok({
-        bundle: {
-          ...(yield* Effect.promise(() =>
-            signBundleInPieces("events", body as unknown as JsonObject, key.value.seed, made_at)
-          ))
-        },
+        bundle: { ...(yield* Effect.promise(() => signBundleInPieces("events", body, key.value.seed, made_at))) },
         delivered: {
           replica_id: given.replica_id,
           device: given.device,

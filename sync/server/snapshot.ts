@@ -101,7 +101,7 @@ const erasedAfter = Effect.fnUntraced(function* (store: StoreShape, { scrubs }: 
   return scrubsOf(
     scrubs,
     events.map((row) => store.decode(journal, row) as StoredEvent)
-  )
+  ).map(({ streams, placeholders, kept }) => ({ streams, placeholders, ...(kept === undefined ? {} : { kept }) }))
 })
 /** More commands than a device can have waiting for a verdict. */
 const decided_max = 10_000

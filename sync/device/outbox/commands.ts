@@ -10,7 +10,8 @@ import {
 import type { Leasing } from "./leases.ts"
 import type { OutboxDependencies } from "./dependencies.ts"
 import { checksumOf } from "./checksum.ts"
-import { columns, type OutboxTables } from "./tables.ts"
+import { columns } from "./rows.ts"
+import type { OutboxTables } from "./tables.ts"
 
 export interface OutboxCommands {
   /**

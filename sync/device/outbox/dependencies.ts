@@ -2,7 +2,8 @@
 import { dependencies_max, type WireCommand } from "../../protocol/wire.ts"
 import type { CommandContext, OutboxCommand } from "./command.ts"
 import type { Leasing } from "./leases.ts"
-import { columns, type OutboxTables, parsed } from "./tables.ts"
+import { columns, decodeRowsSeen } from "./rows.ts"
+import type { OutboxTables } from "./tables.ts"
 
 const rowRef = (row: string): string => `row:${row}`
 const streamRef = (stream: string): string => `stream:${stream}`
@@ -26,7 +27,7 @@ export interface OutboxDependencies {
 
 /** Reads and writes inside its caller's transaction. */
 export const openDependencies = (
-  { all, kept, prepared }: OutboxTables,
+  { all, kept, prepared, reading }: OutboxTables,
   { leases: { isLost }, isLeased }: Leasing
 ): OutboxDependencies => {
   const saveCreatedRows = (n: number, ids: WireCommand["ids"]): void => {
@@ -65,17 +66,13 @@ export const openDependencies = (
     return row === undefined ? undefined : String(row["cause"])
   }
   const seenOf = ({ rows_seen = {}, replaces }: CommandContext): { readonly [row: string]: string } => {
-    const before =
-      replaces?.how !== "released"
-        ? undefined
-        : all("select rows_seen from commands where id = ?", replaces.id)[0]?.["rows_seen"]
+    const [before] = replaces?.how === "released" ? all("select rows_seen from commands where id = ?", replaces.id) : []
+    const replaced = before === undefined ? {} : reading(() => decodeRowsSeen(before["rows_seen"]))
     return Object.fromEntries(
-      Object.entries({ ...rows_seen, ...(parsed(before as string | undefined) as typeof rows_seen | null) }).filter(
-        ([row]) => {
-          const [table = "", id] = row.split("/")
-          return !isLeased(table, Number(id))
-        }
-      )
+      Object.entries({ ...rows_seen, ...replaced }).filter(([row]) => {
+        const [table = "", id] = row.split("/")
+        return !isLeased(table, Number(id))
+      })
     )
   }
   return {

@@ -5,6 +5,7 @@
 import type { LeaseRange, WireCommand } from "../../protocol/wire.ts"
 import type { CommandReference } from "../replica/references.ts"
 import type { OutboxCommand } from "./command.ts"
+import { decodeLeaseRow } from "./rows.ts"
 import type { OutboxTables } from "./tables.ts"
 
 export interface OutboxLeases {
@@ -39,7 +40,7 @@ export interface Leasing {
 }
 
 /** What is lost is kept with the last number given until then: commands after it mean another row by the id. */
-export const openLeases = ({ all, prepared, transaction, lastN }: OutboxTables): Leasing => {
+export const openLeases = ({ all, prepared, reading, transaction, lastN }: OutboxTables): Leasing => {
   const keepLost = prepared("insert into lost_ids (entity, first, last, up_to_n) values (?, ?, ?, ?)")
   const lose = (block: LeaseRange, ranges: ReadonlyArray<LeaseRange>): void => {
     const up_to_n = lastN()
@@ -81,12 +82,9 @@ export const openLeases = ({ all, prepared, transaction, lastN }: OutboxTables):
     peekIds: (table, skip, count) => {
       const ids: Array<number> = []
       let skipped = 0
-      for (const range of all(
-        "select next, last from leases where entity = ? and next <= last order by first",
-        table
-      )) {
-        for (let id = Number(range["next"]); id <= Number(range["last"]) && ids.length < count; id++)
-          if (skipped++ >= skip) ids.push(id)
+      for (const row of all("select * from leases where entity = ? and next <= last order by first", table)) {
+        const { next, last } = reading(() => decodeLeaseRow(row))
+        for (let id = next; id <= last && ids.length < count; id++) if (skipped++ >= skip) ids.push(id)
       }
       return ids
     },
@@ -119,7 +117,7 @@ export const openLeases = ({ all, prepared, transaction, lastN }: OutboxTables):
       transaction(() => {
         for (const block of blocks) {
           const [row] = all(
-            "select next from leases where entity = ? and first = ? and last = ?",
+            "select * from leases where entity = ? and first = ? and last = ?",
             block.entity,
             block.from,
             block.to
@@ -129,6 +127,7 @@ export const openLeases = ({ all, prepared, transaction, lastN }: OutboxTables):
           )
           if (row === undefined || (left.length === 1 && left[0]!.from === block.from && left[0]!.to === block.to))
             continue
+          const { next } = reading(() => decodeLeaseRow(row))
           lose(block, left)
           prepared("delete from leases where entity = ? and first = ?").run(block.entity, block.from)
           for (const { from, to } of left) {
@@ -136,7 +135,7 @@ export const openLeases = ({ all, prepared, transaction, lastN }: OutboxTables):
               block.entity,
               from,
               to,
-              Math.min(to + 1, Math.max(from, Number(row["next"])))
+              Math.min(to + 1, Math.max(from, next))
             )
           }
         }

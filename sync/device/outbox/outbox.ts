@@ -8,6 +8,7 @@ import { openCommandStore, type OutboxCommands } from "./commands.ts"
 import { openLeases, type OutboxLeases } from "./leases.ts"
 import { openDependencies, type OutboxDependencies } from "./dependencies.ts"
 import { openReopening, type OutboxReopening } from "./reopening.ts"
+import { decodeMetaRow } from "./rows.ts"
 import { openTables } from "./tables.ts"
 import { openOutcomes, type OutboxOutcomes } from "./outcomes.ts"
 
@@ -30,14 +31,17 @@ export const openOutbox = (db: DatabaseSync): Outbox => {
   const tables = openTables(db)
   const leasing = openLeases(tables)
   const needs = openDependencies(tables, leasing)
-  const { all, prepared } = tables
+  const { all, prepared, reading } = tables
   return {
     ...openCommandStore(tables, leasing, needs),
     ...openOutcomes(tables),
     ...leasing.leases,
     ...openReopening(tables, leasing, needs),
     creatorsOf: needs.creatorsOf,
-    get: (key) => all("select value from meta where key = ?", key)[0]?.["value"] as string | undefined,
+    get: (key) => {
+      const [row] = all("select value from meta where key = ?", key)
+      return row === undefined ? undefined : reading(() => decodeMetaRow(row)).value
+    },
     set: (key, value) => {
       prepared(
         "insert into meta (key, value) values (?, ?) on conflict (key) do update set value = excluded.value"

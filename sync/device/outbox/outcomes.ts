@@ -2,7 +2,8 @@
 import type { JsonObject } from "../../../core/kernel/json.ts"
 import type { WireCommand } from "../../protocol/wire.ts"
 import type { OutboxCommand, RecordedEffects } from "./command.ts"
-import { columns, type OutboxTables, parsed } from "./tables.ts"
+import { columns, decodeOutcome, decodeRecordedEffects } from "./rows.ts"
+import type { OutboxTables } from "./tables.ts"
 
 export interface OutboxOutcomes {
   /** Nothing once the server's outcome was compared with it. */
@@ -26,10 +27,11 @@ export interface OutboxOutcomes {
 }
 
 /** Never changes a command's state. */
-export const openOutcomes = ({ all, kept, prepared, sign, transaction }: OutboxTables): OutboxOutcomes => ({
-  recordedOf: (n) =>
-    parsed(all("select outcome from commands where n = ?", n)[0]?.["outcome"] as string | null | undefined) ??
-    undefined,
+export const openOutcomes = ({ all, kept, prepared, reading, sign, transaction }: OutboxTables): OutboxOutcomes => ({
+  recordedOf: (n) => {
+    const [row] = all("select outcome from commands where n = ? and outcome is not null", n)
+    return row === undefined ? undefined : reading(() => decodeRecordedEffects(row["outcome"]))
+  },
   saveOutcomes: (accounts) => {
     if (accounts.length === 0) return
     transaction(() => {
@@ -42,12 +44,14 @@ export const openOutcomes = ({ all, kept, prepared, sign, transaction }: OutboxT
     for (const { n, outcome, account } of all(
       "select n, outcome, account from commands where outcome is not null or account is not null"
     )) {
-      const [was, told] = [outcome as string | null, account as string | null]
-      const cut = [
-        was === null ? null : JSON.stringify(how.recorded(JSON.parse(was))),
-        told === null ? null : JSON.stringify(how.account(JSON.parse(told)))
-      ] as const
-      if (cut[0] !== was || cut[1] !== told) due.push([Number(n), ...cut])
+      const redacted = reading(
+        () =>
+          [
+            outcome === null ? null : JSON.stringify(how.recorded(decodeRecordedEffects(outcome))),
+            account === null ? null : JSON.stringify(how.account(decodeOutcome(account)))
+          ] as const
+      )
+      if (redacted[0] !== outcome || redacted[1] !== account) due.push([Number(n), ...redacted])
     }
     if (due.length > 0)
       transaction(() => {

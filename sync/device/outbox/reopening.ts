@@ -6,7 +6,8 @@ import { type LeaseRange, dependencies_max, type WireCommand } from "../../proto
 import type { OutboxCommand } from "./command.ts"
 import type { Leasing } from "./leases.ts"
 import type { OutboxDependencies } from "./dependencies.ts"
-import { columns, type OutboxTables, parsed } from "./tables.ts"
+import { columns, decodeLeaseRow, decodeWithdrawn } from "./rows.ts"
+import type { OutboxTables } from "./tables.ts"
 
 export interface OutboxReopening {
   /**
@@ -25,7 +26,7 @@ export interface OutboxReopening {
 
 /** All of a reopening is kept in one step. */
 export const openReopening = (
-  { all, kept, prepared, transaction }: OutboxTables,
+  { all, kept, prepared, reading, transaction }: OutboxTables,
   { lose }: Pick<Leasing, "lose">,
   { saveCreatedRows, earlierCreators }: Pick<OutboxDependencies, "saveCreatedRows" | "earlierCreators">
 ): OutboxReopening => ({
@@ -34,8 +35,9 @@ export const openReopening = (
       const changed = prepared(
         "update commands set state = 'pending', error = null, cause = null where n > ? and state in ('accepted', 'rejected', 'held')"
       ).run(last_n)
-      for (const { entity, first, last } of all("select entity, first, last from leases")) {
-        const block = { entity: String(entity), from: Number(first), to: Number(last) }
+      for (const row of all("select * from leases")) {
+        const { entity, first, last } = reading(() => decodeLeaseRow(row))
+        const block = { entity, from: first, to: last }
         const known = leases.some(
           ({ entity, from, to }) => entity === block.entity && from <= block.from && to >= block.to
         )
@@ -64,8 +66,8 @@ export const openReopening = (
       return Number(changed.changes)
     }),
   toSend: () => {
-    const withdrawn: ReadonlyArray<number> =
-      parsed(all("select value from meta where key = 'withdrawn'")[0]?.["value"] as string | undefined) ?? []
+    const [row] = all("select value from meta where key = 'withdrawn'")
+    const withdrawn = row === undefined ? [] : reading(() => decodeWithdrawn(row["value"]))
     const pending = all(`select ${columns} from commands where state = 'pending' order by n`).map(kept)
     if (pending.length === 0 || withdrawn.length === 0) return pending
     const empty = all(

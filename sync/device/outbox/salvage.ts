@@ -4,9 +4,9 @@
  */
 import { existsSync, readFileSync } from "node:fs"
 import { DatabaseSync } from "node:sqlite"
-import type { Json } from "../../../core/kernel/json.ts"
 import { isIntact } from "./checksum.ts"
-import { command_states, type CommandState, type OutboxCommand } from "./command.ts"
+import type { OutboxCommand } from "./command.ts"
+import { decodeErrorText, decodeSalvagedRow } from "./rows.ts"
 import { type Cell, rowsInPages } from "./sqlite-pages.ts"
 
 export type SalvagedCommand = Pick<
@@ -90,42 +90,19 @@ const byPages = (path: string): ReadonlyArray<SalvagedCommand> => {
   })
 }
 
-/** A command, if that is what the row holds. */
+/** A command, if that is what the row holds. An error that cannot be read is left out. */
 const savedFrom = (row: { readonly [column: string]: unknown }): SalvagedCommand | undefined => {
-  const { n, id, name, payload, ids, issued_at, state, error } = row
-  if (!Number.isSafeInteger(n) || [id, name, payload, ids, issued_at, state].some((one) => typeof one !== "string"))
-    return undefined
-  if (!(command_states as ReadonlyArray<unknown>).includes(state)) return undefined
-  const [sent, drawn] = [jsonIn(payload), jsonIn(ids)]
-  if (!isPayload(sent) || !isIds(drawn)) return undefined
-  const altered = !isIntact({ n, id, name, payload, ids, issued_at, checksum: row["checksum"] })
-  return {
-    n: Number(n),
-    id: String(id),
-    name: String(name),
-    issued_at: String(issued_at),
-    state: state as CommandState,
-    payload: sent,
-    ids: drawn,
-    error: errorIn(jsonIn(error)),
-    ...(altered ? { altered } : {})
-  }
+  const command = attempt(() => decodeSalvagedRow(row))
+  if (command === undefined) return undefined
+  const error = attempt(() => decodeErrorText(row["error"])) ?? null
+  const { id, name, payload, ids, issued_at } = row
+  const intact = isIntact({ n: command.n, id, name, payload, ids, issued_at, checksum: row["checksum"] })
+  return { ...command, error, ...(intact ? {} : { altered: true }) }
 }
-const jsonIn = (text: unknown): Json | undefined => {
+const attempt = <A>(read: () => A): A | undefined => {
   try {
-    return typeof text === "string" ? (JSON.parse(text) as Json) : undefined
+    return read()
   } catch {
     return undefined
   }
 }
-const isObject = (value: unknown): value is { readonly [key: string]: unknown } =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-const isPayload = (value: unknown): value is OutboxCommand["payload"] =>
-  isObject(value) && isObject(value["params"]) && isObject(value["body"])
-const isIds = (value: unknown): value is OutboxCommand["ids"] =>
-  isObject(value) &&
-  Object.values(value).every((used) => Array.isArray(used) && used.every((one) => typeof one === "number"))
-const errorIn = (value: unknown): OutboxCommand["error"] =>
-  isObject(value) && typeof value["status"] === "number" && typeof value["message"] === "string"
-    ? (value as OutboxCommand["error"])
-    : null
