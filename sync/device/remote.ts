@@ -7,6 +7,7 @@ import {
   type Row,
   ShapeStream
 } from "@electric-sql/client"
+import { catalogue } from "../../core/catalogue.ts"
 import { TooDeep } from "../../core/kernel/body-limits.ts"
 import type { FieldErrors } from "../../core/kernel/rejection.ts"
 import { type LeaseRange, type Verdict, type WireCommand, toWireCommand } from "../protocol/wire.ts"
@@ -121,7 +122,7 @@ export const remoteAt = (url: string, token: string, patience = usual_patience):
       if (answer.status >= 400) throw refused(base, answer)
       return readAnswer(base, answer, decodePlan).snapshot
     },
-    rows: (replica_id, place) => paged("snapshot/rows", replica_id, place, decodeRows),
+    rows: (replica_id, place) => paged("snapshot/rows", replica_id, place, (body) => decodeRows(catalogue, body)),
     checksums: (replica_id, place) => paged("checksums", replica_id, place, decodeChecksums),
     push: async (replica_id, commands) =>
       (

@@ -1,8 +1,9 @@
 /** Answers of the sync endpoints: the server publishes them by these Schemas, devices decode what they get through them. */
 import { Schema } from "effect"
+import type { Catalogue } from "../../core/kernel/catalogue.ts"
 import { wholeNumber } from "../../core/kernel/field-schema.ts"
 import { decoderOf } from "./decode.ts"
-import { checksumPage, snapshotPage, snapshotPlan } from "./snapshot.ts"
+import { checkSection, checksumPage, type SnapshotPage, snapshotPage, snapshotPlan } from "./snapshot.ts"
 import { leaseRange, verdict } from "./wire.ts"
 
 /** What a device should know of the server it speaks to. */
@@ -59,6 +60,16 @@ export const decodeGreeting = decoderOf("the answer to the start of a sync", () 
 export const decodeVerdicts = decoderOf("the verdicts on commands", () => Schema.Struct({ verdicts }))
 export const decodeLease = decoderOf("a lease of ids", () => Schema.Struct({ lease }))
 export const decodePlan = decoderOf("the plan of a fill", () => Schema.Struct({ snapshot: snapshotPlan }))
-export const decodeRows = decoderOf("a page of rows", () => Schema.Struct({ page: snapshotPage }))
+const decodeRowsEnvelope = decoderOf("a page of rows", () => Schema.Struct({ page: snapshotPage }))
+/** A page of rows, its values of the types their columns have in this release. */
+export const decodeRows = ({ tables }: Pick<Catalogue, "tables">, body: unknown): { readonly page: SnapshotPage } => {
+  const { page } = decodeRowsEnvelope(body)
+  for (const section of page.sections)
+    checkSection(
+      tables.find(({ name }) => name === section.table),
+      section
+    )
+  return { page }
+}
 export const decodeChecksums = decoderOf("a page of checksums", () => Schema.Struct({ page: checksumPage }))
 export const decodeRefusal = decoderOf("a refusal", () => refusal)

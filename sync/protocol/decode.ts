@@ -37,3 +37,18 @@ export const decoderOf = <T>(subject: string, schema: () => Schema.Codec<T, unkn
     }
   }
 }
+/** The same for values that may be wrong: undefined where one is not as declared. */
+export const optionalDecoderOf = <T>(
+  subject: string,
+  schema: () => Schema.Codec<T, unknown>
+): ((value: unknown) => T | undefined) => {
+  const decode = decoderOf(subject, schema)
+  return (value) => {
+    try {
+      return decode(value)
+    } catch (error) {
+      if (error instanceof DecodeFailure) return undefined
+      throw error
+    }
+  }
+}

@@ -7,8 +7,10 @@
 import { createHash } from "node:crypto"
 import { Schema } from "effect"
 import { anyJson, anyObject, wholeNumber } from "../../core/kernel/field-schema.ts"
-import { canonicalJson, type Json } from "../../core/kernel/json.ts"
+import type { FieldType } from "../../core/kernel/field.ts"
+import { canonicalJson, isJsonObject, type Json } from "../../core/kernel/json.ts"
 import type { Table } from "../../core/kernel/table.ts"
+import { DecodeFailure } from "./decode.ts"
 import { storedEvent } from "./shape.ts"
 import { leaseRange, verdictStatus, wireError } from "./wire.ts"
 
@@ -86,6 +88,44 @@ export const checksumPage = Schema.suspend(() =>
   Schema.Struct({ position: wholeNumber, sums: Schema.Array(checksum), next: Schema.NullOr(Schema.String) })
 )
 export type ChecksumPage = typeof checksumPage.Type
+
+const holdsType = (type: FieldType, value: Json): boolean => {
+  switch (type.kind) {
+    case "integer":
+    case "money":
+    case "code":
+    case "ref":
+      return Number.isSafeInteger(value)
+    case "boolean":
+      return typeof value === "boolean"
+    case "json":
+      return type.form === "object" ? isJsonObject(value) : type.form === "array" ? Array.isArray(value) : true
+    case "list":
+      return Array.isArray(value)
+    case "object":
+      return isJsonObject(value)
+    default:
+      return typeof value === "string"
+  }
+}
+/**
+ * Holds rows against the types of their columns, as a database of another engine would not: SQLite keeps any value in any
+ * column. A choice may be one that only a newer release knows. Tables and columns of a later release are passed over.
+ * Throws DecodeFailure.
+ */
+export const checkSection = (table: Table | undefined, { columns, rows, table: name }: Section): void => {
+  const fields = columns.map((column) => table?.columns[column])
+  rows.forEach((row, at) => {
+    const path = `${name}, row ${at}`
+    if (row.length !== columns.length)
+      throw new DecodeFailure("a page of rows", path, `Expected ${columns.length} values`)
+    fields.forEach((field, column) => {
+      const value = row[column] ?? null
+      if (field !== undefined && (value === null ? !field.nullable : !holdsType(field.type, value)))
+        throw new DecodeFailure("a page of rows", `${path}, ${columns[column]}`, `Expected ${field.type.kind}`)
+    })
+  })
+}
 
 /** Fewer events than this are fetched as they are: they bring the whole history along. */
 export const snapshot_beyond_events = 5_000

@@ -10,7 +10,7 @@ import {
   type Input
 } from "../../core/kernel/endpoint.ts"
 import { insert, update } from "../../core/kernel/row-change.ts"
-import { boolean, integer, list, object, text, timestamp } from "../../core/kernel/field.ts"
+import { integer, list, object, text } from "../../core/kernel/field.ts"
 import { wholeNumber } from "../../core/kernel/input.ts"
 import { valueOf } from "../../core/kernel/query.ts"
 import { forbidden, invalidField, notFound } from "../../core/kernel/rejection.ts"

@@ -15,6 +15,7 @@ import { Store } from "../../core/kernel/store/store.ts"
 import type { AnyRow, RowOf } from "../../core/kernel/table.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
 import { instantOf } from "../../core/values/time.ts"
+import { decoderOf } from "../protocol/decode.ts"
 import { commandDecided } from "../protocol/events.ts"
 import {
   blocked_status,
@@ -22,7 +23,8 @@ import {
   replicaStream,
   type Verdict,
   type WireCommand,
-  type WireError
+  type WireError,
+  wireError
 } from "../protocol/wire.ts"
 import { textDigest } from "./erasure.ts"
 import { lockReplica, replica_verdicts, replicas, verdictKey } from "./tables.ts"
@@ -142,7 +144,7 @@ const decideNew = Effect.fnUntraced(function* (
     fingerprint,
     accepted: error === undefined,
     position,
-    error: (error ?? null) as Json,
+    error: error === undefined ? null : { ...error },
     decided_at: now
   }
   yield* store.apply([{ op: "insert", table: replica_verdicts, row }, movedOn(replica.id, command.n, now)])
@@ -162,7 +164,7 @@ const refusedNeed = Effect.fnUntraced(function* (replica_id: number, { needs = [
     .filter((one) => !one.accepted)
     .sort((one, other) => one.n - other.n)[0]
   if (refused === undefined) return undefined
-  const cause = (refused.error as WireError | null)?.cause ?? refused.id
+  const cause = (refused.error === null ? undefined : decodeStoredError(refused.error).cause) ?? refused.id
   return {
     status: blocked_status,
     message: `Not decided: it builds on command ${refused.n}, which was refused.`,
@@ -282,6 +284,8 @@ const foreignId = Effect.fnUntraced(function* (replica_id: number, command: Wire
 /** By characters, and twice what a request may have: what a device took is not refused for how it counts. */
 const isTooLong = ({ payload }: WireCommand): boolean => isLongerThan(payload, 2 * json_body_bytes_max)
 
+/** The error of a verdict, from the column that keeps it. */
+export const decodeStoredError: (stored: Json) => WireError = decoderOf("the error of a verdict", () => wireError)
 /** A verdict as it was kept. */
 export const verdictOf = (row: {
   readonly id: string
@@ -292,5 +296,5 @@ export const verdictOf = (row: {
   id: row.id,
   status: row.accepted ? "accepted" : "rejected",
   ...(row.position === null ? {} : { position: row.position }),
-  ...(row.error === null ? {} : { error: row.error as WireError })
+  ...(row.error === null ? {} : { error: decodeStoredError(row.error) })
 })

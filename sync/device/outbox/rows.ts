@@ -5,7 +5,7 @@
 import { Schema } from "effect"
 import { wholeNumber } from "../../../core/kernel/field-schema.ts"
 import { jsonObject } from "../../../core/kernel/stored-schema.ts"
-import { decoderOf } from "../../protocol/decode.ts"
+import { decoderOf, optionalDecoderOf } from "../../protocol/decode.ts"
 import { rowsSeen, wireError, wireIds, wirePayload } from "../../protocol/wire.ts"
 import { command_states, type OutboxCommand, type RecordedEffects } from "./command.ts"
 
@@ -37,11 +37,11 @@ const commandRow = () =>
   })
 const decodeRow = decoderOf("a command", commandRow)
 /** What is wanted of a command when its file is damaged: what was sent, and its state. */
-export const decodeSalvagedRow = decoderOf("a command", () => {
+export const decodeSalvagedRow = optionalDecoderOf("a command", () => {
   const { n, id, name, payload, ids, issued_at, state } = commandRow().fields
   return Schema.Struct({ n, id, name, issued_at, state, payload, ids })
 })
-export const decodeErrorText = decoderOf("the error of a command", () => jsonText(wireError))
+export const decodeErrorText = optionalDecoderOf("the error of a command", () => jsonText(wireError))
 /** A command of a row with `columns`. */
 export const decodeCommandRow = (row: { readonly [column: string]: unknown }): OutboxCommand => {
   const { rows_seen, ...command } = decodeRow(row)

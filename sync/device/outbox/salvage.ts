@@ -92,17 +92,10 @@ const byPages = (path: string): ReadonlyArray<SalvagedCommand> => {
 
 /** A command, if that is what the row holds. An error that cannot be read is left out. */
 const savedFrom = (row: { readonly [column: string]: unknown }): SalvagedCommand | undefined => {
-  const command = attempt(() => decodeSalvagedRow(row))
+  const command = decodeSalvagedRow(row)
   if (command === undefined) return undefined
-  const error = attempt(() => decodeErrorText(row["error"])) ?? null
+  const error = decodeErrorText(row["error"]) ?? null
   const { id, name, payload, ids, issued_at } = row
   const intact = isIntact({ n: command.n, id, name, payload, ids, issued_at, checksum: row["checksum"] })
   return { ...command, error, ...(intact ? {} : { altered: true }) }
-}
-const attempt = <A>(read: () => A): A | undefined => {
-  try {
-    return read()
-  } catch {
-    return undefined
-  }
 }
