@@ -383,7 +383,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "two syncs of one folder run side by side",
-    file: "sync/device/device.ts",
+    file: "sync/device/sync-lock.ts",
     within: "lockSync",
     find: 'try { lock.exec("begin exclusive") }',
     replace: 'try { lock.exec("begin") }',
