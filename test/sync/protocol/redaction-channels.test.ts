@@ -345,7 +345,12 @@ describe("redaction", () => {
   it("is another where a release shows more or less for the same permissions, but for those it concerns not", () => {
     const less = tablesWith((name) =>
       name === "opportunities"
-        ? { visibility: { whole: ["opportunities.*"], lent: [{ to: ["containers.*"], columns: ["subject"] }] } }
+        ? {
+            visibility: {
+              all_columns: ["opportunities.*"],
+              granted_columns: [{ to: ["containers.*"], columns: ["subject"] }]
+            }
+          }
         : {}
     )
     expect(fingerprint(["containers.view"], less)).not.toBe(fingerprint(["containers.view"]))
