@@ -1,4 +1,7 @@
-/** The device's end of sync by hand: what it would push, as a file to carry away; what it would pull, from the file that comes back. */
+/**
+ * Sync by hand on the device: pending commands are written to a signed file, and the server's answer to it is read from
+ * another one.
+ */
 import type { Effect } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
 import type { Failure } from "../../core/kernel/endpoint.ts"
@@ -50,13 +53,13 @@ export interface ImportedBundle {
   readonly position: number
   readonly pending: number
   readonly conflicts: number
-  /** All of it was here before. */
+  /** Everything in it had been applied before. */
   readonly known: boolean
-  /** False when the server has more to tell, or to hear once more: another round brings it. */
+  /** False when the server has more events, or needs commands again: another round of bundles is due. */
   readonly complete: boolean
 }
 
-/** What is pending, signed; made as often as one likes, since the server decides each command once. */
+/** The pending commands as a signed file. It may be made any number of times: the server decides each command once. */
 export const exportBundle = async (
   { profile, outbox, replica, run }: BundleParts,
   made_at: string
@@ -104,7 +107,7 @@ export const exportBundle = async (
 
 const place = (offset: string): number => Number(offset.split("_")[0])
 
-/** What the server has forgotten is pending again; the next bundle carries it. */
+/** Commands the server has forgotten (it was restored from a backup) become pending; the next bundle holds them. */
 const reopenBy = (outbox: Outbox, { remembered }: EventsBody): boolean =>
   remembered !== undefined &&
   remembered.last_n < outbox.lastSettled() &&
@@ -124,10 +127,8 @@ const eventsOf = ({ rows }: Page): ReadonlyArray<StoredEvent> => {
   }
 }
 
-export const importBundle = async (
-  { profile, outbox, replica, run }: BundleParts,
-  text: string
-): Promise<ImportedBundle> => {
+/** What a server's bundle for this device holds. Throws BundleError, with the way out, where it may not be applied. */
+const openBundle = (profile: Profile, text: string): EventsBody => {
   const sealed = readBundle(text)
   if (sealed.kind !== "events") {
     const own = profile.key !== undefined && sealed.key === publicKeyOf(profile.key)
@@ -165,17 +166,26 @@ export const importBundle = async (
       "Update Flightcase here, then take the bundle in again."
     )
   }
-  const body = decodeEventsBody(sealed.body)
+  return decodeEventsBody(sealed.body)
+}
+
+/** Applies what the server answered to this device's bundle. Taking it in again changes nothing. */
+export const importBundle = async (
+  { profile, outbox, replica, run }: BundleParts,
+  text: string
+): Promise<ImportedBundle> => {
+  const body = openBundle(profile, text)
   const pages = body.pages.map((page) => ({ page, events: eventsOf(page) }))
   const before = outbox.counts()
   let applied_events = 0
   let known = true,
     reopened = false
-  // Ids that are others' by now are given no more, whatever comes next.
-  if (body.remembered !== undefined)
+  const { remembered } = body
+  // First of all: ids the server has leased to others meanwhile are used no more.
+  if (remembered !== undefined)
     outbox.trimLeases(
-      body.remembered.shown,
-      body.remembered.leases.flatMap((one) => body.remembered!.shown.flatMap((block) => within(block, one)))
+      remembered.shown,
+      remembered.leases.flatMap((one) => remembered.shown.flatMap((block) => within(block, one)))
     )
   await run(replica.settle(verdictsOfReusedIds(body.verdicts, outbox.pending())))
   for (const { page, events } of pages) {

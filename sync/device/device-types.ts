@@ -17,10 +17,10 @@ export interface SyncStatus {
   readonly synced_at: string | null
   readonly pending: number
   readonly oldest_pending_at: string | null
-  /** Pending commands that no longer hold here. */
+  /** Pending commands that the replica's rules refuse by now. */
   readonly stalled: number
   readonly conflicts: number
-  /** Commands that wait for a conflict to be settled. */
+  /** Commands that wait for a conflict to be resolved. */
   readonly held: number
 }
 export interface PendingCommand {
@@ -37,7 +37,7 @@ export interface SyncOptions {
 export interface Device {
   readonly profile: Profile
   readonly remote: Remote
-  /** Answers from the replica as the server would; refusals are answers too: status and {message, errors}. */
+  /** Answers from the replica as the server would. Refusals are answers, too: a status and `{message, errors}`. */
   readonly ask: (request: Request, options?: { readonly plan?: boolean }) => Promise<QueryResult>
   readonly sync: (
     progress?: Progress,
@@ -51,24 +51,24 @@ export interface Device {
   }>
   /** The highest number pending; 0 when none is. Cheap. */
   readonly lastPending: () => number
-  /** Sync by hand: what is pending as a signed file, and what the server answered to it taken in. */
+  /** Sync by hand: pending commands as a signed file; the server's answer to it applied. */
   readonly bundleOut: () => Promise<ExportedBundle>
   readonly bundleIn: (text: string) => Promise<ImportedBundle>
   readonly status: () => Promise<SyncStatus>
   readonly conflicts: () => Promise<ReadonlyArray<Conflict>>
-  /** Settles a conflict, or a held command by itself; every way keeps the history. */
+  /** Resolves a conflict, or a held command by itself; the history stays. */
   readonly resolve: (id: string, how: ResolutionRequest) => Promise<ResolutionResult>
-  /** Units that could take the place of the one a command was refused for. */
+  /** Units that could be used instead of the one a command was refused for. */
   readonly freeUnits: (id: string) => Promise<ReadonlyArray<FreeUnit>>
-  /** Accepted commands with something to tell: values they put aside, outcomes that are not what was shown here. */
+  /** Accepted commands that overwrote somebody's values, or whose outcome is not what was shown here; new ones, or all. */
   readonly told: (all: boolean) => ReadonlyArray<CommandReport>
-  /** The person has seen what was told up to this command. */
+  /** Marks the reports up to this command as read. */
   readonly seen: (n: number) => void
   readonly pending: () => Promise<ReadonlyArray<PendingCommand>>
   readonly doctor: (repair: boolean, options?: { readonly offline?: boolean }) => Promise<ReadonlyArray<Finding>>
-  /** Commands acknowledged here that the outbox has lost; nothing is recorded or synced while there are any. */
+  /** Acknowledged commands that the outbox has lost; nothing is recorded or synced while there are any. */
   readonly missing: () => Promise<MissingCommands | undefined>
-  /** Goes on without them; says which they were. */
+  /** Goes on without the missing commands; says which they were. */
   readonly acceptLoss: () => Promise<MissingCommands | undefined>
   readonly close: () => Promise<void>
 }

@@ -1,6 +1,6 @@
 /**
- * A device: one profile's folder on this machine with its replica and its outbox, and the ways to ask it. Any number of
- * processes may open one folder; SQLite's lock keeps writers in line, and one sync runs at a time.
+ * A device: one profile's folder on this machine with its replica and its outbox. Any number of processes may open one
+ * folder; SQLite's lock serialises writers, and one sync runs at a time.
  */
 import { chmodSync, mkdirSync, readdirSync, rmSync } from "node:fs"
 import { join } from "node:path"
@@ -61,7 +61,7 @@ export interface EnrolmentOptions {
   readonly device: string
 }
 
-/** Enrols this machine, keeps the leases it is given and fills the replica. An unfinished fill goes on with the next sync. */
+/** Enrols this machine, stores the leases it is given and fills the replica. The next sync goes on with an unfinished fill. */
 export const enrolDevice = async (
   folder: string,
   enrolment: EnrolmentOptions,
@@ -77,13 +77,13 @@ export const enrolDevice = async (
   const { replica, lease, token, server } = readAnswer(enrolment.url, answer, decodeEnrolment)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   chmodSync(folder, 0o700)
-  // What an enrolment left that never came to a profile: leases of a device nobody has.
+  // Files of an enrolment that was broken off before its profile was written: their leases are another device's.
   for (const name of readdirSync(folder)) if (/^(outbox|replica)\.sqlite/.test(name)) rmSync(join(folder, name))
   const outbox = openOutboxAt(outboxPath(folder))
   outbox.addLease(1, lease)
   outbox.close()
   writeProfile(folder, {
-    // The token somebody logged in with stays theirs: the device keeps one of its own, which ends with it.
+    // The device keeps a token of its own, which ends with it; the one somebody logged in with stays theirs.
     name: enrolment.name,
     url: enrolment.url,
     token: token?.secret ?? enrolment.token,
@@ -100,7 +100,7 @@ export const enrolDevice = async (
   return device
 }
 
-/** Opens the folder's device: cheap, no network. What a crash left undone is done first. */
+/** Opens the folder's device: cheap, no network. Work a crash interrupted is finished first. */
 export const openDevice = async (
   folder: string,
   options: { readonly at?: (step: string) => void } = {}
@@ -287,7 +287,7 @@ const asAnswer = <R>(effect: Effect.Effect<QueryResult, Failure, R>): Effect.Eff
       : Effect.fail(failure)
   )
 
-/** The device's user as the replica knows them now; before the first fill, somebody who may nothing. */
+/** The device's user as the replica knows them now. Fails before the first fill. */
 const viewerHere = (profile: Profile): Effect.Effect<Viewer, Failure, Store> =>
   Effect.gen(function* () {
     const store = yield* Store

@@ -1,6 +1,6 @@
 /**
- * A device's folder: its profile, its replica, which may be made anew at any time, and its outbox, which may never be.
- * Whatever is wrong with one of them is told here, with the way out.
+ * A device's folder: its profile, its replica, which can be filled anew at any time, and its outbox, which cannot. What is
+ * wrong with one of them is reported as a DeviceFailure, which says what to do.
  */
 import {
   closeSync,
@@ -79,7 +79,7 @@ const profileDamaged = (folder: string, cause: unknown): DeviceFailure =>
     cause
   )
 
-/** Written beside and renamed: a crash leaves the old profile or the new one. */
+/** Written to another file, which is then renamed: a crash leaves the old profile or the new one. */
 export const writeProfile = (folder: string, profile: Profile): void => {
   const beside = `${profilePath(folder)}.${process.pid}`
   writeFileSync(beside, `${JSON.stringify(profile, null, 2)}\n`, { mode: 0o600, flush: true })
@@ -87,7 +87,7 @@ export const writeProfile = (folder: string, profile: Profile): void => {
 }
 
 const sqlite_header = "SQLite format 3\0"
-/** What a file is before SQLite looks at it. A database of no bytes is one SQLite would silently begin anew. */
+/** What a file is before SQLite opens it. SQLite would make a new database of an empty file without a word. */
 const stateOf = (path: string): "missing" | "empty" | "foreign" | "database" => {
   if (!existsSync(path)) return "missing"
   if (statSync(path).size === 0) return "empty"
@@ -101,7 +101,7 @@ const stateOf = (path: string): "missing" | "empty" | "foreign" | "database" => 
   return head.toString("latin1") === sqlite_header ? "database" : "foreign"
 }
 
-/** Opens the outbox there is. It is never made here: where it is gone, so may be what somebody recorded. */
+/** Opens an existing outbox. A missing one is never replaced by a new one: commands may be lost with it. */
 export const openOutboxOf = (folder: string): Outbox => {
   const path = outboxPath(folder)
   const state = stateOf(path)
@@ -126,18 +126,18 @@ export const replicaDamaged = (folder: string, cause?: unknown): DeviceFailure =
     "flightcase doctor --repair sets it aside and fills a new one from the server.",
     cause
   )
-/** Is the replica a database, or not there at all, so that it can be filled? */
+/** Whether the replica is a database, or missing, so that it can be filled. */
 export const isReplicaIntact = (folder: string): boolean => stateOf(replicaPath(folder)) !== "foreign"
 
 const replica_files = ["", "-wal", "-shm", "-journal"]
-/** Puts the replica's files beside, for whoever wants to know what happened to them. */
+/** Renames the replica's files, so that they can be looked into; gives the new path. */
 export const moveReplicaAside = (folder: string, stamp: string): string => {
   const aside = `${replicaPath(folder)}.damaged-${stamp}`
   for (const suffix of replica_files)
     if (existsSync(replicaPath(folder) + suffix)) renameSync(replicaPath(folder) + suffix, aside + suffix)
   return aside
 }
-/** Takes the data away from a device that may no longer hold them, and keeps what it did not send. */
+/** Deletes the replica of a device that may no longer hold data; the outbox stays. */
 export const deleteReplica = (folder: string, profile: Profile, now: string): void => {
   writeProfile(folder, { ...profile, revoked_at: now })
   for (const suffix of replica_files) rmSync(replicaPath(folder) + suffix, { force: true })

@@ -1,4 +1,7 @@
-/** The first word of each sync: the device tells where it stands, and hears what stands in its way before anything is sent. */
+/**
+ * The first request of each sync: the device sends its position and its pending commands' numbers; the answer says what is
+ * in the way before anything is sent.
+ */
 import { schema_version } from "../../core/kernel/store/schema.ts"
 import type { PublicKey } from "../protocol/signature.ts"
 import { commands_per_push_max } from "../protocol/wire.ts"
@@ -8,11 +11,11 @@ import type { Outbox } from "./outbox/outbox.ts"
 import { decodeGreeting } from "../protocol/answers.ts"
 import { readAnswer, type Remote } from "./remote.ts"
 
-/** Beyond this, people are told (sync.md 3): order is the server's, but times recorded here will look wrong. */
+/** Beyond this difference of clocks people are warned: the server's order holds, but times recorded here will look wrong. */
 export const skew_warning_seconds = 300
 
 export interface HandshakeResult {
-  /** What a person should know, though sync goes on. */
+  /** Warnings for people; sync goes on. */
   readonly warnings: ReadonlyArray<string>
   /** The server's clock against this one's; positive when this one is behind. */
   readonly skew_seconds: number | null
@@ -31,7 +34,7 @@ export interface HandshakeParts {
   /** Milliseconds since 1970. */
   readonly clock?: () => number
 }
-/** Throws a RemoteError where the server refuses this device, and a DeviceFault where another one sends in its name. */
+/** Throws RemoteError where the server refuses this device, DeviceFailure where another folder sends as this device. */
 export const handshake = async ({
   profile,
   outbox,
@@ -89,12 +92,15 @@ export const copiedFailure = (profile: Profile, cause?: unknown): DeviceFailure 
     cause
   )
 
-/** The Date header has whole seconds; the answer was written at some time between asking and hearing. */
+/**
+ * How far this machine's clock is behind the server's, in seconds. The Date header has whole seconds, and the answer was
+ * written at some time between the request (`asked_at`) and its arrival (`heard_at`), both in milliseconds.
+ */
 export const skewOf = (date: string | null, asked_at: number, heard_at: number): number | null => {
-  const told = date === null ? Number.NaN : Date.parse(date)
-  if (Number.isNaN(told)) return null
-  const early = told - heard_at,
-    late = told + 1_000 - asked_at
+  const server_time = date === null ? Number.NaN : Date.parse(date)
+  if (Number.isNaN(server_time)) return null
+  const early = server_time - heard_at,
+    late = server_time + 1_000 - asked_at
   return early > 0 ? Math.round(early / 1_000) : late < 0 ? Math.round(late / 1_000) : 0
 }
 export const skewText = (seconds: number): string =>

@@ -1,4 +1,4 @@
-/** The server as a device reaches it: sending commands, asking for leases, following the journal's shape. */
+/** A device's requests to its server: pushing commands, leasing ids, filling, following the journal's shape. */
 import {
   type ChangeMessage,
   isChangeMessage,
@@ -48,8 +48,8 @@ export interface Remote {
   readonly push: (replica_id: number, commands: ReadonlyArray<WireCommand>) => Promise<ReadonlyArray<Verdict>>
   readonly lease: (replica_id: number, entity: string, request_no: number) => Promise<ReadonlyArray<LeaseRange>>
   /**
-   * Everything after a place, chunk by chunk in order, each applied before the next is looked at. `refetch` is told
-   * when the server begins a new history; what follows then starts from nothing, unless it answers that nothing should.
+   * All events after a position, in order, chunk by chunk; each is applied before the next is read. `refetch` is called
+   * when the server begins a new history: what follows then starts from nothing; with "stop" nothing follows.
    */
   readonly pull: (
     replica_id: number,
@@ -74,13 +74,13 @@ export interface PageCursor {
 export interface Timeouts {
   /** For the answer to one call. */
   readonly call: number
-  /** For the next news while they are fetched. */
+  /** For the next new event during a pull. */
   readonly news: number
-  /** For the end of all news. What came by then is kept, and the next sync goes on from there. */
+  /** For the end of a pull. Events that came by then are kept, and the next sync goes on from there. */
   readonly pull: number
 }
 const usual_patience: Timeouts = { call: 60_000, news: 60_000, pull: 15 * 60_000 }
-/** New histories while one is fetched: more often than this nobody takes rights away, or puts a backup in place. */
+/** New histories during one pull. Rights change, or a backup is restored, less often than this. */
 const refetches_max = 5
 
 export const remoteAt = (url: string, token: string, patience = usual_patience): Remote => {
@@ -109,7 +109,7 @@ export const remoteAt = (url: string, token: string, patience = usual_patience):
     if (answer.status === 409) return "anew"
     if (answer.status >= 400) throw refused(base, answer)
     const { page } = readAnswer(base, answer, decode)
-    // A page may bring only news of rows sent before; then its offset is another.
+    // A page may hold only events about rows sent before; then its offset is another.
     if (page.next === after && (page.offset ?? offset) === offset)
       throw endless(base, "the same rows come again and again")
     return page
@@ -138,12 +138,12 @@ export const remoteAt = (url: string, token: string, patience = usual_patience):
   }
 }
 
-/** A server that is down behind a proxy is not there, whoever answers for it. */
+/** A status of 500 and more counts as unreachable: a proxy may answer for a server that is down. */
 const refused = (base: string, { status, body }: { readonly status: number; readonly body: unknown }): Error =>
   status >= 500
     ? new Unreachable(base, new Error(`it answered ${status}`))
     : new RemoteError(status, errorBody(body, status))
-/** What is no JSON is somebody else's answer: where it refuses, its words are shown. */
+/** An answer that is no JSON is not the server's. A refusal's text is shown all the same. */
 const parsed = (base: string, answer: HttpAnswer): unknown => {
   try {
     return answer.bytes.length === 0 ? undefined : jsonOf(answer)
@@ -192,7 +192,7 @@ const errorBody = (body: unknown, status: number): RemoteError["body"] => {
   }
 }
 
-/** One catch-up through Electric's client. Its callback must not throw: a failure stops the stream and is raised here. */
+/** One pull through Electric's client. Its callback must not throw: a failure stops the stream and is thrown from here. */
 const follow = async (
   {
     base,
@@ -219,7 +219,7 @@ const follow = async (
     subscribe: false,
     signal: stop.signal,
     ...(resumes ? { offset: from.offset as `${number}_${number}`, handle: from.handle! } : {}),
-    // Every value is wanted as text: positions are read by us, documents stay JSON text until they are stored.
+    // Every value stays text: rows are decoded by `eventOfShapeRow`.
     parser: { int8: (value: string) => value, jsonb: (value: string) => value },
     backoffOptions: { initialDelay: 200, maxDelay: 2_000, multiplier: 2, maxRetries: 3 },
     onError: (error) => {
@@ -264,21 +264,24 @@ const follow = async (
   }
 }
 
-/** Fails a catch-up that does not get on: nothing new for a while, or no end to it. Time taken here to apply what came does not count. */
+/**
+ * Fails a pull that makes no progress: nothing new for `patience.news`, or no end after `patience.pull` (milliseconds). The
+ * time spent here on applying events does not count.
+ */
 const limits = (base: string, patience: Timeouts, fail: (error: Unreachable) => void) => {
   let highest = 0,
     refetches = 0,
     left = patience.news,
     since = performance.now(),
     over = false
-  const fallen = (): void => fail(endless(base, `nothing new for ${patience.news / 1_000} seconds`))
-  let idle = setTimeout(fallen, left)
+  const failIdle = (): void => fail(endless(base, `nothing new for ${patience.news / 1_000} seconds`))
+  let idle = setTimeout(failIdle, left)
   const whole = setTimeout(
     () => fail(endless(base, `there is more after ${Math.round(patience.pull / 1_000)} seconds`)),
     patience.pull
   )
   return {
-    /** What came is being applied; it goes up to this position, if there is any event in it. */
+    /** A chunk arrived and is being applied; its events go up to this position, if it has any. */
     arrived: (position = 0): void => {
       clearTimeout(idle)
       left = position > highest ? patience.news : Math.max(0, left - (performance.now() - since))
@@ -288,7 +291,7 @@ const limits = (base: string, patience: Timeouts, fail: (error: Unreachable) => 
       if (over) return
       since = performance.now()
       clearTimeout(idle)
-      idle = setTimeout(fallen, left)
+      idle = setTimeout(failIdle, left)
     },
     refetched: (): void => {
       highest = 0

@@ -1,6 +1,6 @@
 /**
- * A bundle: what would have gone over the network, as one signed file. It holds no secret: who carries it can read it,
- * and can neither change it nor make another.
+ * A bundle: one signed file with what would have gone over the network. It holds no secret: whoever carries it can read it,
+ * but can neither change it nor make another.
  */
 import { Schema } from "effect"
 import { parseJson, TooDeep, wire_body_depth_max } from "../../core/kernel/body-limits.ts"
@@ -36,7 +36,7 @@ const decodeEnvelope = decoderOf("the bundle", () => signedBundle)
 export type CommandsBody = {
   readonly replica_id: number
   readonly device: string
-  /** The server's address as the device knows it: a courier may reach it under another. */
+  /** The server's address as the device knows it; the machine that delivers the bundle may use another. */
   readonly server: string
   readonly schema_version: number
   readonly position: number
@@ -44,10 +44,10 @@ export type CommandsBody = {
   readonly handle: string | null
   /** Ascending, without gaps. */
   readonly commands: ReadonlyArray<WireCommand>
-  /** More is pending than one bundle carries. */
+  /** More commands are pending than one bundle holds. */
   readonly more: boolean
   readonly leases: ReadonlyArray<{ readonly entity: string; readonly request_no: number }>
-  /** The blocks of ids it holds, and how many it was ever given: a server put back from a backup may have forgotten some. */
+  /** The blocks of ids it holds, and how many it ever got: a server restored from a backup may have forgotten some. */
   readonly blocks?: ReadonlyArray<Block>
   readonly blocks_asked?: number
 }
@@ -123,12 +123,12 @@ export const decodeAddress = bodyDecoder(() => Schema.Struct({ replica_id: whole
 export const decodeEventsBody = bodyDecoder(() => eventsBody)
 const decodeObject = decoderOf("the bundle's body", () => jsonObject)
 
-const what = ({ flightcase_bundle, kind, made_at, key, body }: Omit<SignedBundle, "signature">): string =>
+const signedText = ({ flightcase_bundle, kind, made_at, key, body }: Omit<SignedBundle, "signature">): string =>
   canonicalJson({ flightcase_bundle, kind, made_at, key, body })
 
-/** Characters of a long bundle after which others have their turn. */
+/** Characters of a long bundle after which the event loop runs other work. */
 const turn_chars = 262_144
-const whatInPieces = async ({
+const signedTextInPieces = async ({
   flightcase_bundle,
   kind,
   made_at,
@@ -150,7 +150,7 @@ const whatInPieces = async ({
 }
 
 const unsignedOf = (kind: BundleKind, body: object, seed: Seed, made_at: string): Omit<SignedBundle, "signature"> => ({
-  // As JSON will read it: a key that is undefined is no key.
+  // As JSON holds it: keys that are undefined are left out.
   flightcase_bundle: bundle_version,
   kind,
   made_at,
@@ -159,9 +159,9 @@ const unsignedOf = (kind: BundleKind, body: object, seed: Seed, made_at: string)
 })
 export const signBundle = (kind: BundleKind, body: object, seed: Seed, made_at: string): SignedBundle => {
   const unsigned = unsignedOf(kind, body, seed, made_at)
-  return { ...unsigned, signature: signed(seed, what(unsigned)) }
+  return { ...unsigned, signature: signed(seed, signedText(unsigned)) }
 }
-/** The same, for a server that answers others meanwhile. */
+/** The same, in pieces between which the server answers other requests. */
 export const signBundleInPieces = async (
   kind: BundleKind,
   body: object,
@@ -169,10 +169,10 @@ export const signBundleInPieces = async (
   made_at: string
 ): Promise<SignedBundle> => {
   const unsigned = unsignedOf(kind, body, seed, made_at)
-  return { ...unsigned, signature: signed(seed, await whatInPieces(unsigned)) }
+  return { ...unsigned, signature: signed(seed, await signedTextInPieces(unsigned)) }
 }
 
-/** A file's text as a bundle, its signature not yet looked at. */
+/** A file's text as a bundle. Its signature is not verified yet. */
 export const readBundle = (text: string): SignedBundle => {
   let given: Json
   try {
@@ -218,10 +218,10 @@ const notABundle = (cause?: DecodeFailure): BundleError =>
     "flightcase sync bundle out FILE makes one."
   )
 
-/** Made by the holder of this key, and unchanged since? */
+/** Whether it was made by the holder of this key, and not changed since. */
 export const isSignedBy = (sealed: SignedBundle, key: PublicKey): boolean =>
-  sealed.key === key && verifies(key, what(sealed), sealed.signature)
+  sealed.key === key && verifies(key, signedText(sealed), sealed.signature)
 export const isSignedByInPieces = async (sealed: SignedBundle, key: PublicKey): Promise<boolean> =>
-  sealed.key === key && verifies(key, await whatInPieces(sealed), sealed.signature)
-/** Unchanged since whoever it names made it; says nothing of who that is. */
-export const isComplete = (sealed: SignedBundle): boolean => verifies(sealed.key, what(sealed), sealed.signature)
+  sealed.key === key && verifies(key, await signedTextInPieces(sealed), sealed.signature)
+/** Whether it was not changed since the holder of the key it names made it, whoever that is. */
+export const isComplete = (sealed: SignedBundle): boolean => verifies(sealed.key, signedText(sealed), sealed.signature)

@@ -1,8 +1,8 @@
 /**
- * What a fill from rows looks like on the wire. A replica of a long journal is filled from the rows that came of it:
- * page after page of keys, each page at the position the journal had when it was read. What happened between two pages
- * comes along as events, for the rows that are there already. A fold changes each row by itself, so at every page all
- * rows that have arrived stand at one position: nothing is kept on the server, and a fill may pause for as long as it likes.
+ * A fill from rows, as it travels. With a long journal a replica is filled from the tables' rows instead of from events:
+ * page after page in the order of keys, each read at the journal's position of that moment. Each page also holds the events
+ * between the page before and this one, which are applied to the rows that have arrived. So after every page all rows that
+ * have arrived stand at one position: the server keeps nothing, and a fill may pause for any time.
  */
 import { createHash } from "node:crypto"
 import { Schema } from "effect"
@@ -127,7 +127,7 @@ export const checkSection = (table: Table | undefined, { columns, rows, table: n
   })
 }
 
-/** Fewer events than this are fetched as they are: they bring the whole history along. */
+/** A journal of fewer events than this is pulled instead: that brings the whole history. */
 export const snapshot_beyond_events = 5_000
 
 /** `products:120`: after the row of products with the key 120; `products:` is before their first. */

@@ -33,7 +33,7 @@ export const wireCommand = Schema.suspend(() =>
 )
 /** A command as a device keeps and sends it: an endpoint's name with what its caller gave. */
 export type WireCommand = typeof wireCommand.Type
-/** A command without what is kept beside it. */
+/** A command without the outbox's own columns. */
 export const toWireCommand = ({
   n,
   id,
@@ -87,14 +87,14 @@ export type LeaseRange = typeof leaseRange.Type
 export const replicaStream = (replica_id: number): string => `replica:${replica_id}`
 
 /**
- * The verdict on a command under whose id this device sent another one before. That one's verdict stands; this one is not
- * decided, and is recorded anew under an id of its own.
+ * The verdict on a command whose id this device used for another command before. The earlier verdict stands; this command
+ * is not decided, and is recorded anew under an id of its own.
  */
 export const idReusedError = (before: { readonly n: number; readonly accepted: boolean }): WireError => {
   const message = `Another command was sent before under this one's id (number ${before.n}, ${before.accepted ? "accepted" : "refused"}); this one was not decided. Record it again: it gets an id of its own.`
   return { status: 409, message, errors: { command_id: [message] } }
 }
-/** Whether a verdict is of that kind: the journal tells the other command's under the id, so the answer is where it is heard of. */
+/** Whether a verdict is that one. It comes with the answer to the push alone: the journal holds the other command's. */
 export const isIdReusedError = (error: WireError | undefined): error is WireError =>
   error?.status === 409 && error.errors?.["command_id"] !== undefined
 
