@@ -392,7 +392,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
   {
     name: "a bundle that another server signed is taken in",
     file: "sync/device/bundle.ts",
-    within: "importBundle",
+    within: "openBundle",
     find: "profile.server_key === undefined || !isSignedBy(sealed, profile.server_key)",
     replace: "profile.server_key === undefined",
     killed_by: [

@@ -1,7 +1,7 @@
 /**
- * The outbox: commands acknowledged here and not yet settled, with the leases their ids come from. It is the only
- * data a device cannot get back from the server, so it has a file of its own (WAL, synchronous=FULL), and a command is
- * acknowledged only after its transaction here has reached the disk.
+ * The outbox: acknowledged commands that are not settled yet, with the leases their ids come from. It is the only data a
+ * device cannot get back from the server. So it has a file of its own (WAL, synchronous=FULL), and a command is
+ * acknowledged only after its transaction has reached the disk.
  */
 import { DatabaseSync } from "node:sqlite"
 import { openCommandStore, type OutboxCommands } from "./commands.ts"

@@ -1,6 +1,6 @@
 /**
- * Reopening: a backup took the place of the server's data, and what it settled since is to be sent again; numbers given
- * up meanwhile are sent emptied, for the sequence's sake.
+ * Reopening: the server was restored from a backup, so commands it has settled since are sent again. Numbers of commands
+ * dropped or replaced meanwhile are sent without content, to keep the sequence without gaps.
  */
 import { type LeaseRange, dependencies_max, type WireCommand } from "../../protocol/wire.ts"
 import type { OutboxCommand } from "./command.ts"
@@ -11,20 +11,20 @@ import type { OutboxTables } from "./tables.ts"
 
 export interface OutboxReopening {
   /**
-   * The server has forgotten what came after a number: a backup took its place. What was settled by it there is pending
-   * again, and ids of blocks it does not know are given no more. Says how many commands that are. What made the rows a
-   * command names (`named`) may be refused this time: all that is sent again says anew what it needs.
+   * The restored server has forgotten all commands after a number: those it had settled become pending again, and ids of
+   * blocks it does not know are used no more. Gives how many commands that are. The commands that make the rows a command
+   * names (`named`) may be refused this time, so dependencies are worked out anew.
    */
   readonly reopen: (
     last_n: number,
     leases: ReadonlyArray<LeaseRange>,
     named?: (command: OutboxCommand) => ReadonlyArray<string>
   ) => number
-  /** What is to be sent, in order: what is pending; after a reopening also numbers given up since, emptied, for the sequence's sake. */
+  /** What to send, in order: pending commands; after a reopening also numbers given up, without content. */
   readonly toSend: () => ReadonlyArray<WireCommand>
 }
 
-/** All of a reopening is kept in one step. */
+/** A reopening is one transaction. */
 export const openReopening = (
   { all, kept, prepared, reading, transaction }: OutboxTables,
   { lose }: Pick<Leasing, "lose">,

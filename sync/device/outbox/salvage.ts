@@ -1,6 +1,6 @@
 /**
- * What can still be read of an outbox, whatever has happened to its file: row by row, by each of its trees, and where
- * those are damaged page by page. One bad row takes no other along.
+ * What can still be read of a damaged outbox: row by row through SQLite, and page by page where that fails. One bad row
+ * does not keep others from being read.
  */
 import { existsSync, readFileSync } from "node:fs"
 import { DatabaseSync } from "node:sqlite"
@@ -13,7 +13,7 @@ export type SalvagedCommand = Pick<
   OutboxCommand,
   "n" | "id" | "name" | "issued_at" | "state" | "payload" | "ids" | "error"
 > & {
-  /** It could be read, but is not what was written: to be looked at with care. */
+  /** It could be read, but its checksum does not hold. */
   readonly altered?: true
 }
 export interface Salvage {

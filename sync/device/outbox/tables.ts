@@ -1,6 +1,6 @@
 /**
- * The outbox's tables, and how its parts read and write them: statements are prepared once, and what belongs together is
- * kept in one transaction or not at all.
+ * The outbox's tables, and how its parts read and write them: statements are prepared once, and a transaction is stored as
+ * a whole or not at all.
  */
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from "node:sqlite"
 import { DecodeFailure } from "../../protocol/decode.ts"
@@ -22,7 +22,7 @@ create table if not exists leases (entity text not null, first integer not null,
 create table if not exists lost_ids (entity text not null, first integer not null, last integer not null, up_to_n integer not null);
 create table if not exists lease_requests (entity text primary key, request_no integer not null);
 `
-/** Columns that came later, with what they say of commands from before. */
+/** Columns of later releases, with their values for earlier commands. */
 const added_columns = [
   "needs text not null default '[]'",
   "base integer",
@@ -35,7 +35,7 @@ const added_columns = [
   "rows_seen text not null default '{}'",
   "checksum text"
 ]
-/** The states of commands the server may still have to decide: nobody else has what they say. */
+/** The states of commands the server may still have to decide: no other copy of them exists. */
 const unsettled: ReadonlySet<unknown> = new Set(["pending", "rejected", "held"] satisfies ReadonlyArray<CommandState>)
 /** A row, or the file, is not what was written. */
 class Altered extends Error {
@@ -68,24 +68,24 @@ export interface OutboxTables {
   readonly kept: (row: Row) => OutboxCommand
   /** What is read of rows or values (see `rows.ts`): one that is not what was written means that the outbox is damaged. */
   readonly reading: <A>(read: () => A) => A
-  /** A command was changed on purpose: its checksum is that of what it is now. */
+  /** Stores the checksum of a command that was changed on purpose. */
   readonly sign: (n: number) => void
   readonly prepared: (sql: string) => {
     readonly run: (...values: ReadonlyArray<SQLInputValue>) => ReturnType<StatementSync["run"]>
   }
-  /** One durable step: when it returns, what it wrote is on the disk; when it throws, nothing of it is kept. */
+  /** When it returns, what it wrote is on the disk; when it throws, nothing of it was stored. */
   readonly transaction: <A>(body: () => A) => A
   /** The highest number ever given here; 0 before the first. */
   readonly lastN: () => number
 }
 
-/** Pages of an outbox that is looked over whenever it is opened; what is larger is for the doctor. */
-const looked_over_pages_max = 2_048
-const looked_over_commands_max = 500
+/** Pages up to which an outbox is checked whenever it is opened; a larger one is checked by the doctor alone. */
+const checked_pages_max = 2_048
+const checked_commands_max = 500
 
 /**
- * Makes what is missing of the tables, also in a file of an earlier release. An outbox that is damaged acknowledges nothing:
- * neither when that is seen on opening, nor when it is come upon later.
+ * Creates missing tables and columns, also in a file of an earlier release. A damaged outbox acknowledges nothing, whether
+ * the damage is found on opening or later.
  */
 export const openTables = (db: DatabaseSync): OutboxTables => {
   const guarded = <A>(work: () => A): A => {
@@ -100,16 +100,14 @@ export const openTables = (db: DatabaseSync): OutboxTables => {
   }
   return guarded(() => openGuarded(db, guarded))
 }
-const lookOver = (db: DatabaseSync): void => {
+const checkOnOpening = (db: DatabaseSync): void => {
   const pages = Number(db.prepare("pragma page_count").get()?.["page_count"] ?? 0)
-  if (pages <= looked_over_pages_max) {
-    const said = String(db.prepare("pragma quick_check(1)").get()?.["quick_check"])
-    if (said !== "ok") throw new Altered(said)
+  if (pages <= checked_pages_max) {
+    const result = String(db.prepare("pragma quick_check(1)").get()?.["quick_check"])
+    if (result !== "ok") throw new Altered(result)
   }
   for (const row of db
-    .prepare(
-      `select ${columns} from commands where state = 'pending' order by n desc limit ${looked_over_commands_max}`
-    )
+    .prepare(`select ${columns} from commands where state = 'pending' order by n desc limit ${checked_commands_max}`)
     .all()) {
     if (!isIntact(checksummed(row))) throw new Altered(`command ${String(row["n"])} is not as it was written`)
   }
@@ -127,7 +125,7 @@ const openGuarded = (db: DatabaseSync, guarded: <A>(work: () => A) => A): Outbox
   for (const column of added_columns)
     if (!present.has(column.slice(0, column.indexOf(" ")))) db.exec(`alter table commands add column ${column}`)
   db.exec("create index if not exists commands_replaces on commands (replaces) where replaces is not null")
-  lookOver(db)
+  checkOnOpening(db)
   const statements = new Map<string, StatementSync>()
   const statementOf = (sql: string): StatementSync => {
     let statement = statements.get(sql)
