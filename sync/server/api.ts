@@ -1,4 +1,4 @@
-/** The sync endpoints. They keep state of their own beside the journal, so they are asked, not decided. */
+/** The sync endpoints. They have tables of their own beside the journal, so they are queries, not commands. */
 import { commandDecided } from "../protocol/events.ts"
 import { Effect } from "effect"
 import type { Slice } from "../../core/kernel/catalogue.ts"
@@ -136,7 +136,7 @@ const claims = postQuery("/api/v1/sync/leases/claim", {
     }).pipe(retryOnConflict)
 })
 
-/** A batch of commands may be as long as what each of them may say. */
+/** The limit of one push in bytes. Each command has the limit of an ordinary request. */
 const push_bytes_max = 64 * 1_048_576
 const push = postQuery("/api/v1/sync/commands", {
   answer: { verdicts: verdictsAnswer },

@@ -1,4 +1,4 @@
-/** Commands as devices send them, by network or by bundle: read the same, decided in the same order. */
+/** Commands of devices, by network or by bundle: checked in the same way, decided in the same order. */
 import { Effect } from "effect"
 import { body_depth_max } from "../../core/kernel/body-limits.ts"
 import type { Failure } from "../../core/kernel/endpoint.ts"
@@ -23,13 +23,13 @@ export const command_fields = object({
   rows_seen: json<JsonObject>({ default: {} })
 })
 
-/** What of a command is a document; undefined where it is not as declared. */
+/** The documents in a command; undefined where one is not as declared. */
 const parts = {
   payload: optionalDecoderOf("the payload", () => wirePayload),
   ids: optionalDecoderOf("the ids", () => wireIds),
   rows_seen: optionalDecoderOf("the rows seen", () => rowsSeen)
 }
-/** Given commands with payload and ids looked at as well; 422 by `commands.N.…`. */
+/** The given commands, their documents checked; 422 by `commands.N.…`. */
 export const wireCommands = (
   given: ReadonlyArray<ValueOf<typeof command_fields>>
 ): Effect.Effect<ReadonlyArray<WireCommand>, Rejection> => {
@@ -51,7 +51,7 @@ export const wireCommands = (
   return Object.keys(errors).length > 0 ? Effect.fail(invalid(errors)) : Effect.succeed(commands)
 }
 
-/** Verdicts in order. Where one cannot be decided, what was decided before stands and is told; the rest is sent again. */
+/** Verdicts in order. Where a command cannot be decided, the verdicts before it are answered; the device sends the rest again. */
 export const decideInOrder = Effect.fnUntraced(function* (
   replica_id: number,
   commands: ReadonlyArray<WireCommand>,

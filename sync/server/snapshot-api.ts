@@ -1,4 +1,4 @@
-/** How a device asks to be filled, and to be compared (see sync/protocol/snapshot.ts). */
+/** The endpoints of fills and checksums (see sync/protocol/snapshot.ts). */
 import { Effect } from "effect"
 import { type Endpoint, type Failure, get, type Input } from "../../core/kernel/endpoint.ts"
 import { integer, text } from "../../core/kernel/field.ts"
