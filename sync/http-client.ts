@@ -1,12 +1,12 @@
 /**
- * A Flightcase server as programs ask it over HTTP: one way to send, one deadline from the first byte sent to the last
- * received, and one account of what stood in the way. Node's own fetch carries it: the command line starts without more.
+ * HTTP requests to a Flightcase server. One deadline covers a request from the first byte sent to the last received; every
+ * failure to get an answer is Unreachable. It uses Node's own fetch, so that the command line starts without another library.
  */
 import { Duration, Effect, Schedule } from "effect"
 import { parseJson, wire_body_depth_max } from "../core/kernel/body-limits.ts"
 import type { Json } from "../core/kernel/json.ts"
 
-/** Nobody answers at the server's address, or nobody who comes to an end with it. Any answer, whatever its status, is none of these. */
+/** There was no answer, or it did not end in time. An answer of any status is not this error. */
 export class Unreachable extends Error {
   override readonly name = "Unreachable"
   readonly url: string
@@ -79,7 +79,7 @@ export const httpClientAt = ({
 }
 const isBusy = ({ status }: HttpAnswer): boolean => status === 429 || status === 425
 
-/** Asks again when the schedule says, for as long as the answer is no end of it. */
+/** Repeats a request by the schedule while its answer is `unfinished`. */
 export const repeated = <A>(
   ask: () => Promise<A>,
   schedule: Schedule.Schedule<unknown, A>,
@@ -87,7 +87,10 @@ export const repeated = <A>(
 ): Promise<A> => Effect.runPromise(Effect.repeat(Effect.promise(ask), { schedule, while: unfinished }))
 
 const seconds_min = 0.2
-/** As often as `times`, after what the server names in Retry-After (seconds; one when it names none), if that is not too long to wait. */
+/**
+ * Up to `times` repetitions, each after the seconds the server names in Retry-After (one when it names none), as long as
+ * those are not more than `seconds_max`.
+ */
 export const afterItsWord = (times: number, seconds_max: number): Schedule.Schedule<unknown, HttpAnswer> =>
   Schedule.setInputType<HttpAnswer>()(Schedule.recurs(times)).pipe(
     Schedule.while(({ input }) => secondsNamed(input) <= seconds_max),
@@ -97,5 +100,5 @@ const secondsNamed = ({ headers }: HttpAnswer): number => Number(headers.get("re
 
 const utf8 = new TextDecoder()
 export const textOf = ({ bytes }: HttpAnswer): string => utf8.decode(bytes)
-/** Throws where it is none, or nests too deep. */
+/** The body as JSON. Throws SyntaxError, and TooDeep where it nests beyond the limit. */
 export const jsonOf = (answer: HttpAnswer): Json => parseJson(textOf(answer), wire_body_depth_max)

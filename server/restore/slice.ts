@@ -25,7 +25,7 @@ import { applyRestore } from "./apply.ts"
 import { type Manifest, manifestOf, restored_events, type RestoreRow, restores } from "./schema.ts"
 import { ownManifest } from "./checksums.ts"
 import * as Shown from "../../core/kernel/answer-schema.ts"
-import { eventShown } from "../../sync/server/answers.ts"
+import { storedEvent } from "../../sync/protocol/shape.ts"
 
 const events_per_page_max = 2_000
 const page_bytes_max = 64 * 1_048_576
@@ -246,7 +246,7 @@ export const restoreSlice: ServerSlice = {
   server_tables: [restores, restored_events],
   endpoints: [
     get("/api/v1/system/journal", {
-      answer: { events: Shown.list(eventShown), meta: Shown.keys({ position: integer(), head: integer() }) },
+      answer: { events: Shown.list(storedEvent), meta: Shown.keys({ position: integer(), head: integer() }) },
       name: "system.journal",
       summary: "All that happened, in order, for its owner to take away",
       ...owned,

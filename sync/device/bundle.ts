@@ -1,8 +1,11 @@
-/** The device's end of sync by hand: what it would push, as a file to carry away; what it would pull, from the file that comes back. */
+/**
+ * Sync by hand on the device: pending commands are written to a signed file, and the server's answer to it is read from
+ * another one.
+ */
 import type { Effect } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
 import type { Failure } from "../../core/kernel/endpoint.ts"
-import type { JsonObject } from "../../core/kernel/json.ts"
+import type { StoredEvent } from "../../core/kernel/event.ts"
 import type { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import { schema_version } from "../../core/kernel/store/schema.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
@@ -12,18 +15,23 @@ import {
   BundleError,
   type CommandsBody,
   commands_per_bundle_max,
+  decodeAddress,
+  decodeEventsBody,
   type EventsBody,
   isComplete,
+  type Page,
   readBundle,
   signBundle,
-  isSignedBy
+  isSignedBy,
+  unreadableBundle
 } from "../protocol/bundle-format.ts"
+import { DecodeFailure } from "../protocol/decode.ts"
 import { publicKeyOf } from "../protocol/signature.ts"
 import { type LeaseRange, type WireCommand, toWireCommand } from "../protocol/wire.ts"
 import type { Profile } from "./folder.ts"
 import { referencesOfBody } from "./replica/references.ts"
 import type { Outbox } from "./outbox/outbox.ts"
-import { eventOf } from "./remote.ts"
+import { eventOfShapeRow } from "../protocol/shape.ts"
 import type { Replica } from "./replica/replica.ts"
 import { verdictsOfReusedIds } from "./sync.ts"
 
@@ -45,13 +53,13 @@ export interface ImportedBundle {
   readonly position: number
   readonly pending: number
   readonly conflicts: number
-  /** All of it was here before. */
+  /** Everything in it had been applied before. */
   readonly known: boolean
-  /** False when the server has more to tell, or to hear once more: another round brings it. */
+  /** False when the server has more events, or needs commands again: another round of bundles is due. */
   readonly complete: boolean
 }
 
-/** What is pending, signed; made as often as one likes, since the server decides each command once. */
+/** The pending commands as a signed file. It may be made any number of times: the server decides each command once. */
 export const exportBundle = async (
   { profile, outbox, replica, run }: BundleParts,
   made_at: string
@@ -91,7 +99,7 @@ export const exportBundle = async (
     blocks_asked
   }
   return {
-    text: `${JSON.stringify(signBundle("commands", body as unknown as JsonObject, profile.key, made_at))}\n`,
+    text: `${JSON.stringify(signBundle("commands", body, profile.key, made_at))}\n`,
     commands: commands.length,
     more: body.more
   }
@@ -99,7 +107,7 @@ export const exportBundle = async (
 
 const place = (offset: string): number => Number(offset.split("_")[0])
 
-/** What the server has forgotten is pending again; the next bundle carries it. */
+/** Commands the server has forgotten (it was restored from a backup) become pending; the next bundle holds them. */
 const reopenBy = (outbox: Outbox, { remembered }: EventsBody): boolean =>
   remembered !== undefined &&
   remembered.last_n < outbox.lastSettled() &&
@@ -110,10 +118,17 @@ const within = (block: LeaseRange, { entity, from, to }: LeaseRange): ReadonlyAr
     : []
 
 /** Applies what the server answered. Again and again if one likes: what is here already stays as it is. */
-export const importBundle = async (
-  { profile, outbox, replica, run }: BundleParts,
-  text: string
-): Promise<ImportedBundle> => {
+/** The events of a page by position. All pages are read before the first is applied: a wrong one changes nothing. */
+const eventsOf = ({ rows }: Page): ReadonlyArray<StoredEvent> => {
+  try {
+    return rows.map(eventOfShapeRow).toSorted((a, b) => a.position - b.position)
+  } catch (error) {
+    throw error instanceof DecodeFailure ? unreadableBundle(error) : error
+  }
+}
+
+/** What a server's bundle for this device holds. Throws BundleError, with the way out, where it may not be applied. */
+const openBundle = (profile: Profile, text: string): EventsBody => {
   const sealed = readBundle(text)
   if (sealed.kind !== "events") {
     const own = profile.key !== undefined && sealed.key === publicKeyOf(profile.key)
@@ -132,10 +147,10 @@ export const importBundle = async (
       "The bundle was changed after it was made: its signature does not fit. Nothing of it was applied.",
       "Fetch it again from the server."
     )
-  const body = sealed.body as unknown as EventsBody
-  if (body.replica_id !== profile.replica_id) {
+  const address = decodeAddress(sealed.body)
+  if (address.replica_id !== profile.replica_id) {
     throw new BundleError(
-      `The bundle is for the replica ${body.replica_id}; this device is replica ${profile.replica_id}.`,
+      `The bundle is for the replica ${address.replica_id}; this device is replica ${profile.replica_id}.`,
       "Carry it to the device it was made for."
     )
   }
@@ -145,24 +160,35 @@ export const importBundle = async (
       "Deliver the device's bundle to its own server; after the server's key was changed, sync once over a network."
     )
   }
-  if (body.schema_version > schema_version) {
+  if (address.schema_version > schema_version) {
     throw new BundleError(
-      `The bundle comes from a newer release (schema ${body.schema_version}); this one knows ${schema_version}. Nothing of it was applied.`,
+      `The bundle comes from a newer release (schema ${address.schema_version}); this one knows ${schema_version}. Nothing of it was applied.`,
       "Update Flightcase here, then take the bundle in again."
     )
   }
+  return decodeEventsBody(sealed.body)
+}
+
+/** Applies what the server answered to this device's bundle. Taking it in again changes nothing. */
+export const importBundle = async (
+  { profile, outbox, replica, run }: BundleParts,
+  text: string
+): Promise<ImportedBundle> => {
+  const body = openBundle(profile, text)
+  const pages = body.pages.map((page) => ({ page, events: eventsOf(page) }))
   const before = outbox.counts()
   let applied_events = 0
   let known = true,
     reopened = false
-  // Ids that are others' by now are given no more, whatever comes next.
-  if (body.remembered !== undefined)
+  const { remembered } = body
+  // First of all: ids the server has leased to others meanwhile are used no more.
+  if (remembered !== undefined)
     outbox.trimLeases(
-      body.remembered.shown,
-      body.remembered.leases.flatMap((one) => body.remembered!.shown.flatMap((block) => within(block, one)))
+      remembered.shown,
+      remembered.leases.flatMap((one) => remembered.shown.flatMap((block) => within(block, one)))
     )
   await run(replica.settle(verdictsOfReusedIds(body.verdicts, outbox.pending())))
-  for (const page of body.pages) {
+  for (const { page, events } of pages) {
     const position = await run(replica.position)
     const here = position.handle === page.handle && place(position.offset) >= place(page.offset)
     if (here) continue
@@ -176,9 +202,6 @@ export const importBundle = async (
       )
     }
     known = false
-    const events = page.rows
-      .map((row) => eventOf(row as Parameters<typeof eventOf>[0]))
-      .sort((a, b) => a.position - b.position)
     applied_events += (
       await run(replica.apply({ events, offset: page.offset, handle: page.handle, up_to_date: page.up_to_date }))
     ).applied

@@ -1,4 +1,4 @@
-/** What can be wrong with a device itself, and how SQLite says that a file is damaged. */
+/** Failures of a device itself, and how SQLite reports a damaged file. */
 
 export type DeviceFailureKind =
   | "profile damaged"
@@ -14,7 +14,7 @@ export class DeviceFailure extends Error {
   override readonly name = "DeviceFault"
   readonly kind: DeviceFailureKind
   readonly way_out: string
-  /** Of the answer that told it, where the server did. */
+  /** The status of the server's answer, where the server reported it. */
   readonly status: number | undefined
   constructor(kind: DeviceFailureKind, message: string, way_out: string, cause?: unknown) {
     super(message, { cause })
@@ -24,20 +24,24 @@ export class DeviceFailure extends Error {
   }
 }
 
+/** Which row is not as it was written, where that is known; SQLite's own words say nothing to people. */
+const whatIsWrong = (cause: unknown): string =>
+  cause instanceof Error && (cause.name === "Altered" || cause.name === "DecodeFailure") ? ` (${cause.message}.)` : ""
+
 export const outboxDamaged = (path: string, cause?: unknown): DeviceFailure =>
   new DeviceFailure(
     "outbox damaged",
-    `The outbox ${path} is damaged: commands recorded here and not sent yet are in it. Nothing was changed.`,
+    `The outbox ${path} is damaged: commands recorded here and not sent yet are in it. Nothing was changed.${whatIsWrong(cause)}`,
     "flightcase sync export-pending FILE writes out what can still be read; a backup of the file may hold the rest. Then flightcase login URL --token T --set-aside begins anew and keeps this folder beside the new one.",
     cause
   )
 
-/** SQLite's own word for a file that is not what it wrote: CORRUPT and NOTADB. */
+/** Whether SQLite found a file damaged: SQLITE_CORRUPT and SQLITE_NOTADB. */
 export const isDamage = (error: unknown): boolean => {
   const code = sqliteCodeIn(error)
   return code === 11 || code === 26
 }
-/** The primary result code of the first fault of SQLite's among an error and its causes. */
+/** SQLite's primary result code, from the error or the first of its causes that has one. */
 export const sqliteCodeIn = (error: unknown): number | undefined => {
   for (let at: unknown = error, depth = 0; at instanceof Error && depth < 8; depth++) {
     if ("errcode" in at && typeof at.errcode === "number") return at.errcode & 255

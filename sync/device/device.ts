@@ -1,151 +1,58 @@
 /**
- * A device: one profile's folder on this machine with its replica and its outbox, and the ways to ask it. Any number of
- * processes may open one folder; SQLite's lock keeps writers in line, and one sync runs at a time.
+ * A device: one profile's folder on this machine with its replica and its outbox. Any number of processes may open one
+ * folder; SQLite's lock serialises writers, and one sync runs at a time.
  */
 import { chmodSync, mkdirSync, readdirSync, rmSync } from "node:fs"
 import { join } from "node:path"
-import { DatabaseSync } from "node:sqlite"
 import { Effect, Layer, ManagedRuntime } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
-import type { Alternative, Failure, Request } from "../../core/kernel/endpoint.ts"
-import { deactivated_message } from "../../core/kernel/engine.ts"
-import type { JsonObject } from "../../core/kernel/json.ts"
-import { bodyOf, Rejection, statusOf } from "../../core/kernel/rejection.ts"
 import type { CommandRuntime } from "../../core/kernel/command-runtime.ts"
+import type { Failure } from "../../core/kernel/endpoint.ts"
+import { bodyOf, Rejection, statusOf } from "../../core/kernel/rejection.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
 import { roles, users } from "../../core/users/schema.ts"
 import { viewerOf } from "../../core/users/viewer.ts"
-import { layer as sqliteLayer } from "../sqlite/client.ts"
+import { decodeEnrolment } from "../protocol/answers.ts"
 import { BundleError } from "../protocol/bundle-format.ts"
-import { newSeed, type PublicKey, publicKeyOf } from "../protocol/signature.ts"
-import type { LeaseRange, WireError } from "../protocol/wire.ts"
-import { type ExportedBundle, importBundle, exportBundle, type ImportedBundle } from "./bundle.ts"
-import { reclaimForgottenLeases } from "./recovery/reclaim-leases.ts"
-import {
-  type Conflict,
-  conflictsOver,
-  type ResolutionResult,
-  type ResolutionRequest,
-  type CommandReport
-} from "./resolutions/conflicts.ts"
-import { examineDevice, type Finding } from "./recovery/doctor.ts"
+import { newSeed, publicKeyOf } from "../protocol/signature.ts"
+import { layer as sqliteLayer } from "../sqlite/client.ts"
+import { exportBundle, importBundle } from "./bundle.ts"
+import type { Device, SyncStatus } from "./device-types.ts"
 import {
   DeviceFailure,
-  deleteReplica,
   hasProfile,
   isDamage,
+  isReplicaIntact,
   NoProfile,
   openOutboxOf,
   outboxPath,
   type Profile,
   readProfile,
   replicaDamaged,
-  isReplicaIntact,
   replicaPath,
   revokedFailure,
-  sqliteCodeIn,
   writeProfile
 } from "./folder.ts"
-import { copiedFailure, handshake } from "./handshake.ts"
+import { openOutboxAt } from "./outbox/outbox.ts"
+import { examineDevice } from "./recovery/doctor.ts"
 import { acceptMissing, type MissingCommands, missingFailure, missingNow } from "./recovery/missing-commands.ts"
-import { openOutboxAt, type Outbox } from "./outbox/outbox.ts"
-import { type Remote, RemoteError, remoteAt, Unreachable } from "./remote.ts"
-import { type QueryResult, makeReplica, type Replica } from "./replica/replica.ts"
-import { type Progress, syncOnce, type SyncReport } from "./sync.ts"
+import { readAnswer, RemoteError, remoteAt, Unreachable } from "./remote.ts"
+import { makeReplica, type QueryResult, type Replica } from "./replica/replica.ts"
+import { conflictsOver } from "./resolutions/conflicts.ts"
+import { openSession, type SessionParts } from "./server-session.ts"
+import { type Progress, syncOnce } from "./sync.ts"
+import { lockSync, SyncBusy } from "./sync-lock.ts"
+import { uuidv7 } from "./uuid.ts"
 
-export { BundleError, DeviceFailure, hasProfile, NoProfile, readProfile, RemoteError, Unreachable }
-export type {
-  QueryResult,
-  ExportedBundle,
-  Conflict,
-  Finding,
-  Alternative,
-  Profile,
-  Progress,
-  ResolutionResult,
-  ResolutionRequest,
-  SyncReport,
-  CommandReport,
-  ImportedBundle
-}
-
-export interface SyncStatus {
-  readonly server: string
-  readonly replica_id: number
-  readonly position: number
-  readonly synced_at: string | null
-  readonly pending: number
-  readonly oldest_pending_at: string | null
-  /** Pending commands that no longer hold here. */
-  readonly stalled: number
-  readonly conflicts: number
-  /** Commands that wait for a conflict to be settled. */
-  readonly held: number
-}
-export interface PendingCommand {
-  readonly n: number
-  readonly id: string
-  readonly name: string
-  readonly issued_at: string
-  readonly stalled: WireError | null
-}
-export interface SyncOptions {
-  /** How long to wait while another process syncs; 30,000 by default. */
-  readonly patience_millis?: number
-}
-/** Another process syncs this profile at the moment. */
-export class SyncBusy extends Error {
-  override readonly name = "SyncBusy"
-}
-export interface Device {
-  readonly profile: Profile
-  readonly remote: Remote
-  /** Answers from the replica as the server would; refusals are answers too: status and {message, errors}. */
-  readonly ask: (request: Request, options?: { readonly plan?: boolean }) => Promise<QueryResult>
-  readonly sync: (
-    progress?: Progress,
-    options?: SyncOptions
-  ) => Promise<SyncReport & { readonly warnings: ReadonlyArray<string> }>
-  /** Where the replica stands in the server's shape, and when it last was up to date. */
-  readonly place: () => Promise<{
-    readonly offset: string
-    readonly handle: string | undefined
-    readonly synced_at: string | null
-  }>
-  /** The highest number pending; 0 when none is. Cheap. */
-  readonly lastPending: () => number
-  /** Sync by hand: what is pending as a signed file, and what the server answered to it taken in. */
-  readonly bundleOut: () => Promise<ExportedBundle>
-  readonly bundleIn: (text: string) => Promise<ImportedBundle>
-  readonly status: () => Promise<SyncStatus>
-  readonly conflicts: () => Promise<ReadonlyArray<Conflict>>
-  /** Settles a conflict, or a held command by itself; every way keeps the history. */
-  readonly resolve: (id: string, how: ResolutionRequest) => Promise<ResolutionResult>
-  /** Rows that may take the place of the one a command was refused for. */
-  readonly alternatives: (id: string) => Promise<ReadonlyArray<Alternative>>
-  /** Accepted commands with something to tell: values they put aside, outcomes that are not what was shown here. */
-  readonly told: (all: boolean) => ReadonlyArray<CommandReport>
-  /** The person has seen what was told up to this command. */
-  readonly seen: (n: number) => void
-  readonly pending: () => Promise<ReadonlyArray<PendingCommand>>
-  readonly doctor: (repair: boolean, options?: { readonly offline?: boolean }) => Promise<ReadonlyArray<Finding>>
-  /** Commands acknowledged here that the outbox has lost; nothing is recorded or synced while there are any. */
-  readonly missing: () => Promise<MissingCommands | undefined>
-  /** Goes on without them; says which they were. */
-  readonly acceptLoss: () => Promise<MissingCommands | undefined>
-  readonly close: () => Promise<void>
-}
-
-/** A UUID v7: 48 bits of milliseconds, so that ids sort by the time they were made, then chance. */
-export const uuidv7 = (now = Date.now()): string => {
-  const bytes = Buffer.from(crypto.getRandomValues(new Uint8Array(16)).buffer)
-  bytes.writeUIntBE(now, 0, 6)
-  bytes[6] = (bytes[6]! & 0x0f) | 0x70
-  bytes[8] = (bytes[8]! & 0x3f) | 0x80
-  const hex = bytes.toString("hex")
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
-}
+export { BundleError, DeviceFailure, hasProfile, NoProfile, readProfile, RemoteError, SyncBusy, Unreachable, uuidv7 }
+export type { ExportedBundle, ImportedBundle } from "./bundle.ts"
+export type { Device, PendingCommand, SyncOptions, SyncStatus } from "./device-types.ts"
+export type { Profile } from "./folder.ts"
+export type { Finding } from "./recovery/doctor.ts"
+export type { QueryResult } from "./replica/replica.ts"
+export type { CommandReport, Conflict, ResolutionRequest, ResolutionResult } from "./resolutions/conflicts.ts"
+export type { Progress, SyncReport } from "./sync.ts"
 
 export interface EnrolmentOptions {
   readonly name: string
@@ -154,7 +61,7 @@ export interface EnrolmentOptions {
   readonly device: string
 }
 
-/** Enrols this machine, keeps the leases it is given and fills the replica. An unfinished fill goes on with the next sync. */
+/** Enrols this machine, stores the leases it is given and fills the replica. The next sync goes on with an unfinished fill. */
 export const enrolDevice = async (
   folder: string,
   enrolment: EnrolmentOptions,
@@ -167,22 +74,16 @@ export const enrolDevice = async (
     name: enrolment.device,
     public_key: publicKeyOf(key)
   })
-  if (answer.status >= 400) throw new RemoteError(answer.status, answer.body as { message: string })
-  const { replica, lease, token, server } = answer.body as {
-    replica: { id: number; user_id: number; abilities: ReadonlyArray<string>; public_url?: string | null }
-    lease: ReadonlyArray<LeaseRange>
-    token?: { secret: string }
-    server?: { public_key: PublicKey | null }
-  }
+  const { replica, lease, token, server } = readAnswer(enrolment.url, answer, decodeEnrolment)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   chmodSync(folder, 0o700)
-  // What an enrolment left that never came to a profile: leases of a device nobody has.
+  // Files of an enrolment that was broken off before its profile was written: their leases are another device's.
   for (const name of readdirSync(folder)) if (/^(outbox|replica)\.sqlite/.test(name)) rmSync(join(folder, name))
   const outbox = openOutboxAt(outboxPath(folder))
   outbox.addLease(1, lease)
   outbox.close()
   writeProfile(folder, {
-    // The token somebody logged in with stays theirs: the device keeps one of its own, which ends with it.
+    // The device keeps a token of its own, which ends with it; the one somebody logged in with stays theirs.
     name: enrolment.name,
     url: enrolment.url,
     token: token?.secret ?? enrolment.token,
@@ -199,7 +100,7 @@ export const enrolDevice = async (
   return device
 }
 
-/** Opens the folder's device: cheap, no network. What a crash left undone is done first. */
+/** Opens the folder's device: cheap, no network. Work a crash interrupted is finished first. */
 export const openDevice = async (
   folder: string,
   options: { readonly at?: (step: string) => void } = {}
@@ -233,50 +134,38 @@ export const openDevice = async (
   } catch (error) {
     await runtime.dispose().catch(() => {})
     outbox.close()
-    throw error instanceof DeviceFailure
-      ? error
-      : isDamage(error)
-        ? replicaDamaged(folder, error)
-        : error instanceof Rejection && error.kind === "unavailable"
-          ? new DeviceFailure(
-              "newer schema",
-              `The replica in ${folder} was written by a newer release. ${error.message}`,
-              "Update Flightcase on this machine; nothing recorded is lost.",
-              error
-            )
-          : error
+    throw openingFailure(folder, error)
   }
   return deviceOver({ folder, profile, outbox, replica, run, dispose: () => runtime.dispose() })
 }
 
-interface Parts {
-  readonly folder: string
-  readonly profile: Profile
-  readonly outbox: Outbox
-  readonly replica: Replica
-  readonly run: <A>(effect: Effect.Effect<A, Failure, Store | CommandRuntime>) => Promise<A>
-  readonly dispose: () => Promise<void>
+/** What it means for the folder that its replica cannot be opened. */
+const openingFailure = (folder: string, error: unknown): unknown => {
+  if (error instanceof DeviceFailure) return error
+  if (isDamage(error)) return replicaDamaged(folder, error)
+  if (!(error instanceof Rejection && error.kind === "unavailable")) return error
+  return new DeviceFailure(
+    "newer schema",
+    `The replica in ${folder} was written by a newer release. ${error.message}`,
+    "Update Flightcase on this machine; nothing recorded is lost.",
+    error
+  )
 }
 
-const deviceOver = ({ folder, outbox, replica, run, dispose, ...parts }: Parts): Device => {
-  let { profile } = parts
-  const remote = remoteAt(profile.url, profile.token)
-  const ask: Device["ask"] = async (request, options) => {
-    const before = request.method === "GET" ? undefined : outbox.lastN()
-    // What fails after the outbox has a command is told with its number: it is recorded, and would be recorded twice.
-    try {
-      return await run(asAnswer(replica.ask(request, options?.plan ?? false)))
-    } catch (error) {
-      throw before !== undefined && error instanceof Error ? withNumber(error, before) : error
-    }
-  }
-  const withNumber = (error: Error, before: number): Error => {
-    const n = outbox.lastN()
-    return n > before ? Object.assign(error, { recorded_n: n }) : error
-  }
+interface DeviceParts extends SessionParts {
+  readonly replica: Replica
+  readonly dispose: () => Promise<void>
+}
+/** How long to wait while another process syncs this profile. */
+const lock_patience_millis = 30_000
+
+const deviceOver = (parts: DeviceParts): Device => {
+  const { dispose, folder, outbox, replica, run } = parts
+  const session = openSession(parts)
+  const { remote } = session
   const missing = (): Promise<MissingCommands | undefined> => run(missingNow(outbox))
-  /** A pull takes back what is provisional, and with it what is still known here of commands the outbox has lost. */
-  const nothingMissing = async (): Promise<void> => {
+  /** A pull takes back provisional changes, and with them what is still known here of commands the outbox has lost. */
+  const requireComplete = async (): Promise<void> => {
     const lost = await missing()
     if (lost !== undefined) throw missingFailure(lost)
   }
@@ -288,107 +177,43 @@ const deviceOver = ({ folder, outbox, replica, run, dispose, ...parts }: Parts):
     commandId: () => uuidv7(),
     now: () => new Date().toISOString()
   })
-  /** Greets the server and keeps what it told of itself. */
-  const met = async (): Promise<ReadonlyArray<string>> => {
-    const key = profile.key ?? newSeed()
-    const { position } = await run(replica.position)
-    const { warnings, server_key, device, server_memory } = await handshake({
-      profile,
-      outbox,
-      remote,
-      position,
-      public_key: publicKeyOf(key)
-    })
-    const told: Profile = {
-      ...profile,
-      key,
-      ...(server_key === undefined ? {} : { server_key }),
-      ...(device === undefined ? {} : { device })
+  const syncParts = () => ({ profile: session.profile(), outbox, replica, run, remote })
+  const locked = async <A>(patience_millis: number, work: () => Promise<A>): Promise<A> => {
+    const release = lockSync(folder, patience_millis)
+    try {
+      return await work()
+    } finally {
+      release()
     }
-    if (told.key !== profile.key || told.server_key !== profile.server_key || told.device !== profile.device)
-      writeProfile(folder, told)
-    profile = told
-    if (server_memory !== undefined) await reclaimForgottenLeases(profile.replica_id, server_memory, outbox, remote)
-    return warnings
-  }
-  const isCopy = (failure: DeviceFailure): DeviceFailure => {
-    writeProfile(folder, (profile = { ...profile, copied_at: new Date().toISOString() }))
-    return failure
-  }
-  /** What the server's refusal means for this folder. A device that was revoked holds its data no longer, nor does that of somebody who has no account any more. */
-  const toldHere = (error: unknown): unknown => {
-    if (error instanceof DeviceFailure) return error.kind === "copied" ? isCopy(error) : error
-    if (!(error instanceof RemoteError)) return isDamage(error) ? replicaDamaged(folder, error) : error
-    if (
-      error.status === 403 &&
-      (error.body.errors?.["replica"]?.includes("revoked") === true || error.body.message === deactivated_message)
-    ) {
-      deleteReplica(folder, profile, new Date().toISOString())
-      return revokedFailure(profile, outbox.pending().length)
-    }
-    return error.status === 422 && error.body.errors?.["n"] !== undefined
-      ? isCopy(copiedFailure(profile, error))
-      : error
   }
   return {
     get profile() {
-      return profile
+      return session.profile()
     },
     remote,
-    ask,
-    sync: async (progress, options) => {
-      const release = lockSync(folder, options?.patience_millis ?? 30_000)
-      try {
-        await nothingMissing()
-        const warnings = await met()
-        await conflicts.release()
-        return {
-          ...(await syncOnce({
-            profile,
-            outbox,
-            replica,
-            remote,
-            run,
-            ...(progress === undefined ? {} : { progress })
-          })),
-          warnings
+    ask: askOver(parts),
+    sync: (progress, { patience_millis = lock_patience_millis } = {}) =>
+      locked(patience_millis, async () => {
+        try {
+          await requireComplete()
+          const warnings = await session.begin()
+          await conflicts.release()
+          return { ...(await syncOnce({ ...syncParts(), ...(progress === undefined ? {} : { progress }) })), warnings }
+        } catch (error) {
+          throw session.failureHere(error)
         }
-      } catch (error) {
-        throw toldHere(error)
-      } finally {
-        release()
-      }
-    },
+      }),
     place: () => run(replica.position),
     lastPending: () => outbox.lastPending(),
     bundleOut: async () => {
-      await nothingMissing()
-      return exportBundle({ profile, outbox, replica, run }, new Date().toISOString())
+      await requireComplete()
+      return exportBundle(syncParts(), new Date().toISOString())
     },
     bundleIn: async (text) => {
-      await nothingMissing()
-      const release = lockSync(folder, 30_000)
-      try {
-        return await importBundle({ profile, outbox, replica, run }, text)
-      } finally {
-        release()
-      }
+      await requireComplete()
+      return locked(lock_patience_millis, () => importBundle(syncParts(), text))
     },
-    status: async () => {
-      const position = await run(replica.position)
-      const pending = outbox.pending()
-      return {
-        server: profile.url,
-        replica_id: profile.replica_id,
-        position: position.position,
-        synced_at: position.synced_at,
-        pending: pending.length,
-        oldest_pending_at: pending[0]?.issued_at ?? null,
-        stalled: (await run(replica.stalled)).length,
-        conflicts: outbox.byState("rejected").length,
-        held: outbox.byState("held").length
-      }
-    },
+    status: () => statusOver(parts, session.profile()),
     conflicts: conflicts.list,
     resolve: conflicts.resolve,
     alternatives: conflicts.alternatives,
@@ -400,14 +225,8 @@ const deviceOver = ({ folder, outbox, replica, run, dispose, ...parts }: Parts):
         .pending()
         .map(({ n, id, name, issued_at }) => ({ n, id, name, issued_at, stalled: stalled.get(n) ?? null }))
     },
-    doctor: async (repair, { offline = false } = {}) => {
-      const release = lockSync(folder, 30_000)
-      try {
-        return await examineDevice({ profile, outbox, replica, run, remote }, repair, offline)
-      } finally {
-        release()
-      }
-    },
+    doctor: (repair, { offline = false } = {}) =>
+      locked(lock_patience_millis, () => examineDevice(syncParts(), repair, offline)),
     missing,
     acceptLoss: async () => {
       const lost = await missing()
@@ -423,18 +242,52 @@ const deviceOver = ({ folder, outbox, replica, run, dispose, ...parts }: Parts):
   }
 }
 
+/**
+ * Answers requests from the replica. A failure after the outbox has the command carries the command's number
+ * (`recorded_n`): it is recorded, and asking again would record it twice.
+ */
+const askOver =
+  ({ outbox, replica, run }: DeviceParts): Device["ask"] =>
+  async (request, options) => {
+    const before = request.method === "GET" ? undefined : outbox.lastN()
+    try {
+      return await run(asAnswer(replica.ask(request, options?.plan ?? false)))
+    } catch (error) {
+      const n = before === undefined ? 0 : outbox.lastN()
+      throw before !== undefined && n > before && error instanceof Error
+        ? Object.assign(error, { recorded_n: n })
+        : error
+    }
+  }
+
+const statusOver = async ({ outbox, replica, run }: DeviceParts, profile: Profile): Promise<SyncStatus> => {
+  const { position, synced_at } = await run(replica.position)
+  const pending = outbox.pending()
+  return {
+    server: profile.url,
+    replica_id: profile.replica_id,
+    position,
+    synced_at,
+    pending: pending.length,
+    oldest_pending_at: pending[0]?.issued_at ?? null,
+    stalled: (await run(replica.stalled)).length,
+    conflicts: outbox.byState("rejected").length,
+    held: outbox.byState("held").length
+  }
+}
+
 const asAnswer = <R>(effect: Effect.Effect<QueryResult, Failure, R>): Effect.Effect<QueryResult, Failure, R> =>
   Effect.catch(effect, (failure): Effect.Effect<QueryResult, Failure, R> =>
     failure instanceof Rejection
       ? Effect.succeed({
           status: statusOf[failure.kind],
-          body: bodyOf(failure) as unknown as JsonObject,
+          body: { ...bodyOf(failure) },
           ...(failure.headers === undefined ? {} : { headers: failure.headers })
         })
       : Effect.fail(failure)
   )
 
-/** The device's user as the replica knows them now; before the first fill, somebody who may nothing. */
+/** The device's user as the replica knows them now. Fails before the first fill. */
 const viewerHere = (profile: Profile): Effect.Effect<Viewer, Failure, Store> =>
   Effect.gen(function* () {
     const store = yield* Store
@@ -446,15 +299,3 @@ const viewerHere = (profile: Profile): Effect.Effect<Viewer, Failure, Store> =>
       })
     return viewerOf(user, yield* store.find(roles, {}), { id: 0, abilities: profile.abilities })
   })
-
-/** One sync at a time: an operating-system lock that dies with its holder. */
-const lockSync = (folder: string, patience_millis: number): (() => void) => {
-  const lock = new DatabaseSync(join(folder, "sync.lock"), { timeout: patience_millis })
-  try {
-    lock.exec("begin exclusive")
-  } catch (error) {
-    lock.close()
-    throw sqliteCodeIn(error) === 5 ? new SyncBusy("Another sync of this profile is running.", { cause: error }) : error
-  }
-  return () => lock.close()
-}

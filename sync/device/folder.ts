@@ -1,6 +1,6 @@
 /**
- * A device's folder: its profile, its replica, which may be made anew at any time, and its outbox, which may never be.
- * Whatever is wrong with one of them is told here, with the way out.
+ * A device's folder: its profile, its replica, which can be filled anew at any time, and its outbox, which cannot. What is
+ * wrong with one of them is reported as a DeviceFailure, which says what to do.
  */
 import {
   closeSync,
@@ -14,31 +14,40 @@ import {
   writeFileSync
 } from "node:fs"
 import { join } from "node:path"
-import type { PublicKey, Seed } from "../protocol/signature.ts"
+import { Schema } from "effect"
+import { wholeNumber } from "../../core/kernel/field-schema.ts"
+import { DecodeFailure, decoderOf } from "../protocol/decode.ts"
 import { DeviceFailure, isDamage, outboxDamaged } from "./device-failure.ts"
 import { openOutboxAt, type Outbox } from "./outbox/outbox.ts"
 
 export { DeviceFailure, isDamage, outboxDamaged, sqliteCodeIn } from "./device-failure.ts"
 
-export interface Profile {
-  readonly name: string
-  readonly url: string
-  /** The address the server calls its own, which feeds and links name. */
-  readonly public_url?: string
-  readonly token: string
-  readonly replica_id: number
-  readonly device: string
-  readonly user_id: number
-  readonly abilities: ReadonlyArray<string>
-  /** What this device signs bundles with; profiles of the first days have none until they sync. */
-  readonly key?: Seed
-  /** What the server signs its bundles with. */
-  readonly server_key?: PublicKey
-  /** Set once the server said that another folder sends as this device: nothing is sent from here any more. */
-  readonly copied_at?: string
-  /** Set once the server said that this device is revoked: the replica is gone, the outbox is not. */
-  readonly revoked_at?: string
-}
+/** `profile.json`. What a later release writes there beside these keys is kept when the file is written again. */
+const profileSchema = () =>
+  Schema.StructWithRest(
+    Schema.Struct({
+      name: Schema.String,
+      url: Schema.String,
+      /** The address the server calls its own, which feeds and links name. */
+      public_url: Schema.optionalKey(Schema.String),
+      token: Schema.String,
+      replica_id: wholeNumber,
+      device: Schema.String,
+      user_id: wholeNumber,
+      abilities: Schema.Array(Schema.String),
+      /** The device's secret, with which it signs bundles (`Seed`); absent until its first sync with a server that has a key. */
+      key: Schema.optionalKey(Schema.String),
+      /** The server's public key, for its bundles (`PublicKey`). */
+      server_key: Schema.optionalKey(Schema.String),
+      /** Set once the server said that another folder sends as this device: nothing is sent from here any more. */
+      copied_at: Schema.optionalKey(Schema.String),
+      /** Set once the server said that this device is revoked: the replica was deleted, the outbox was not. */
+      revoked_at: Schema.optionalKey(Schema.String)
+    }),
+    [Schema.Record(Schema.String, Schema.Unknown)]
+  )
+export type Profile = ReturnType<typeof profileSchema>["Type"]
+const decodeProfile = decoderOf("the profile", profileSchema)
 
 /** There is no device in this folder yet. */
 export class NoProfile extends Error {
@@ -57,27 +66,20 @@ export const readProfile = (folder: string): Profile => {
   if (!hasProfile(folder)) throw new NoProfile(folder)
   const text = readFileSync(profilePath(folder), "utf8")
   try {
-    const profile = JSON.parse(text) as Profile
-    if (
-      Number.isSafeInteger(profile.replica_id) &&
-      typeof profile.url === "string" &&
-      typeof profile.token === "string"
-    )
-      return profile
+    return decodeProfile(JSON.parse(text))
   } catch (error) {
     throw profileDamaged(folder, error)
   }
-  throw profileDamaged(folder)
 }
-const profileDamaged = (folder: string, cause?: unknown): DeviceFailure =>
+const profileDamaged = (folder: string, cause: unknown): DeviceFailure =>
   new DeviceFailure(
     "profile damaged",
-    `The profile ${profilePath(folder)} cannot be read: it is damaged.`,
+    `The profile ${profilePath(folder)} cannot be read: it is damaged${cause instanceof DecodeFailure ? ` (${cause.message})` : ""}.`,
     "Unsent commands are safe in outbox.sqlite beside it: flightcase sync export-pending FILE writes them out. Then flightcase login URL --token T --set-aside begins anew.",
     cause
   )
 
-/** Written beside and renamed: a crash leaves the old profile or the new one. */
+/** Written to another file, which is then renamed: a crash leaves the old profile or the new one. */
 export const writeProfile = (folder: string, profile: Profile): void => {
   const beside = `${profilePath(folder)}.${process.pid}`
   writeFileSync(beside, `${JSON.stringify(profile, null, 2)}\n`, { mode: 0o600, flush: true })
@@ -85,7 +87,7 @@ export const writeProfile = (folder: string, profile: Profile): void => {
 }
 
 const sqlite_header = "SQLite format 3\0"
-/** What a file is before SQLite looks at it. A database of no bytes is one SQLite would silently begin anew. */
+/** What a file is before SQLite opens it. SQLite would make a new database of an empty file without a word. */
 const stateOf = (path: string): "missing" | "empty" | "foreign" | "database" => {
   if (!existsSync(path)) return "missing"
   if (statSync(path).size === 0) return "empty"
@@ -99,7 +101,7 @@ const stateOf = (path: string): "missing" | "empty" | "foreign" | "database" => 
   return head.toString("latin1") === sqlite_header ? "database" : "foreign"
 }
 
-/** Opens the outbox there is. It is never made here: where it is gone, so may be what somebody recorded. */
+/** Opens an existing outbox. A missing one is never replaced by a new one: commands may be lost with it. */
 export const openOutboxOf = (folder: string): Outbox => {
   const path = outboxPath(folder)
   const state = stateOf(path)
@@ -124,18 +126,18 @@ export const replicaDamaged = (folder: string, cause?: unknown): DeviceFailure =
     "flightcase doctor --repair sets it aside and fills a new one from the server.",
     cause
   )
-/** Is the replica a database, or not there at all, so that it can be filled? */
+/** Whether the replica is a database, or missing, so that it can be filled. */
 export const isReplicaIntact = (folder: string): boolean => stateOf(replicaPath(folder)) !== "foreign"
 
 const replica_files = ["", "-wal", "-shm", "-journal"]
-/** Puts the replica's files beside, for whoever wants to know what happened to them. */
+/** Renames the replica's files, so that they can be looked into; gives the new path. */
 export const moveReplicaAside = (folder: string, stamp: string): string => {
   const aside = `${replicaPath(folder)}.damaged-${stamp}`
   for (const suffix of replica_files)
     if (existsSync(replicaPath(folder) + suffix)) renameSync(replicaPath(folder) + suffix, aside + suffix)
   return aside
 }
-/** Takes the data away from a device that may no longer hold them, and keeps what it did not send. */
+/** Deletes the replica of a device that may no longer hold data; the outbox stays. */
 export const deleteReplica = (folder: string, profile: Profile, now: string): void => {
   writeProfile(folder, { ...profile, revoked_at: now })
   for (const suffix of replica_files) rmSync(replicaPath(folder) + suffix, { force: true })

@@ -1,17 +1,21 @@
-/** The first word of each sync: the device tells where it stands, and hears what stands in its way before anything is sent. */
+/**
+ * The first request of each sync: the device sends its position and its pending commands' numbers; the answer says what is
+ * in the way before anything is sent.
+ */
 import { schema_version } from "../../core/kernel/store/schema.ts"
 import type { PublicKey } from "../protocol/signature.ts"
 import { commands_per_push_max } from "../protocol/wire.ts"
 import type { ServerMemory } from "./recovery/reclaim-leases.ts"
 import { DeviceFailure, type Profile } from "./folder.ts"
 import type { Outbox } from "./outbox/outbox.ts"
-import { type Remote, RemoteError } from "./remote.ts"
+import { decodeGreeting } from "../protocol/answers.ts"
+import { readAnswer, type Remote } from "./remote.ts"
 
-/** Beyond this, people are told (sync.md 3): order is the server's, but times recorded here will look wrong. */
+/** Beyond this difference of clocks people are warned: the server's order holds, but times recorded here will look wrong. */
 export const skew_warning_seconds = 300
 
 export interface HandshakeResult {
-  /** What a person should know, though sync goes on. */
+  /** Warnings for people; sync goes on. */
   readonly warnings: ReadonlyArray<string>
   /** The server's clock against this one's; positive when this one is behind. */
   readonly skew_seconds: number | null
@@ -30,19 +34,7 @@ export interface HandshakeParts {
   /** Milliseconds since 1970. */
   readonly clock?: () => number
 }
-interface Answered {
-  readonly replica: { readonly name: string; readonly last_n: number }
-  readonly server: {
-    readonly schema_version: number
-    readonly client_schema_min: number
-    readonly public_key: PublicKey | null
-  }
-  readonly copied: boolean
-  readonly push: boolean
-  readonly leases?: number
-}
-
-/** Throws a RemoteError where the server refuses this device, and a DeviceFault where another one sends in its name. */
+/** Throws RemoteError where the server refuses this device, DeviceFailure where another folder sends as this device. */
 export const handshake = async ({
   profile,
   outbox,
@@ -66,16 +58,10 @@ export const handshake = async ({
   const skew_seconds = skewOf(answer.headers.get("date"), asked_at, clock())
   const warnings =
     skew_seconds !== null && Math.abs(skew_seconds) > skew_warning_seconds ? [skewText(skew_seconds)] : []
-  const body = answer.body as Partial<Answered> | undefined
-  // A server of before greetings has no such path: it is simply not greeted.
-  if (answer.status === 404 || (answer.status < 400 && body?.server === undefined))
+  // A server that does not know the path is not greeted.
+  if (answer.status === 404)
     return { warnings, skew_seconds, server_key: undefined, device: undefined, server_memory: undefined }
-  if (answer.status >= 400)
-    throw new RemoteError(
-      answer.status,
-      (answer.body ?? { message: `The server answered ${answer.status}.` }) as { message: string }
-    )
-  const { replica, server, copied, push, leases } = body as Answered
+  const { replica, server, copied, push, leases } = readAnswer(profile.url, answer, decodeGreeting)
   if (copied) throw copiedFailure(profile)
   if (!push)
     warnings.push(
@@ -94,7 +80,7 @@ export const handshake = async ({
     skew_seconds,
     server_key: server.public_key ?? undefined,
     device: replica.name,
-    server_memory: leases === undefined ? undefined : { blocks: leases, last_n: replica.last_n }
+    server_memory: { blocks: leases, last_n: replica.last_n }
   }
 }
 
@@ -106,12 +92,15 @@ export const copiedFailure = (profile: Profile, cause?: unknown): DeviceFailure 
     cause
   )
 
-/** The Date header has whole seconds; the answer was written at some time between asking and hearing. */
+/**
+ * How far this machine's clock is behind the server's, in seconds. The Date header has whole seconds, and the answer was
+ * written at some time between the request (`asked_at`) and its arrival (`heard_at`), both in milliseconds.
+ */
 export const skewOf = (date: string | null, asked_at: number, heard_at: number): number | null => {
-  const told = date === null ? Number.NaN : Date.parse(date)
-  if (Number.isNaN(told)) return null
-  const early = told - heard_at,
-    late = told + 1_000 - asked_at
+  const server_time = date === null ? Number.NaN : Date.parse(date)
+  if (Number.isNaN(server_time)) return null
+  const early = server_time - heard_at,
+    late = server_time + 1_000 - asked_at
   return early > 0 ? Math.round(early / 1_000) : late < 0 ? Math.round(late / 1_000) : 0
 }
 export const skewText = (seconds: number): string =>

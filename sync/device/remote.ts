@@ -1,4 +1,4 @@
-/** The server as a device reaches it: sending commands, asking for leases, following the journal's shape. */
+/** A device's requests to its server: pushing commands, leasing ids, filling, following the journal's shape. */
 import {
   type ChangeMessage,
   isChangeMessage,
@@ -7,11 +7,20 @@ import {
   type Row,
   ShapeStream
 } from "@electric-sql/client"
-import { parseJson, TooDeep, wire_body_depth_max } from "../../core/kernel/body-limits.ts"
-import type { StoredEvent } from "../../core/kernel/event.ts"
-import type { JsonObject } from "../../core/kernel/json.ts"
+import { catalogue } from "../../core/catalogue.ts"
+import { TooDeep } from "../../core/kernel/body-limits.ts"
 import type { FieldErrors } from "../../core/kernel/rejection.ts"
 import { type LeaseRange, type Verdict, type WireCommand, toWireCommand } from "../protocol/wire.ts"
+import {
+  decodeChecksums,
+  decodeLease,
+  decodePlan,
+  decodeRefusal,
+  decodeRows,
+  decodeVerdicts
+} from "../protocol/answers.ts"
+import { DecodeFailure } from "../protocol/decode.ts"
+import { eventOfShapeRow } from "../protocol/shape.ts"
 import type { ChecksumPage, SnapshotPage, SnapshotPlan } from "../protocol/snapshot.ts"
 import { type HttpAnswer, httpClientAt, jsonOf, textOf, Unreachable } from "../http-client.ts"
 import type { PulledEvents } from "./replica/replica.ts"
@@ -39,8 +48,8 @@ export interface Remote {
   readonly push: (replica_id: number, commands: ReadonlyArray<WireCommand>) => Promise<ReadonlyArray<Verdict>>
   readonly lease: (replica_id: number, entity: string, request_no: number) => Promise<ReadonlyArray<LeaseRange>>
   /**
-   * Everything after a place, chunk by chunk in order, each applied before the next is looked at. `refetch` is told
-   * when the server begins a new history; what follows then starts from nothing, unless it answers that nothing should.
+   * All events after a position, in order, chunk by chunk; each is applied before the next is read. `refetch` is called
+   * when the server begins a new history: what follows then starts from nothing; with "stop" nothing follows.
    */
   readonly pull: (
     replica_id: number,
@@ -65,13 +74,13 @@ export interface PageCursor {
 export interface Timeouts {
   /** For the answer to one call. */
   readonly call: number
-  /** For the next news while they are fetched. */
+  /** For the next new event during a pull. */
   readonly news: number
-  /** For the end of all news. What came by then is kept, and the next sync goes on from there. */
+  /** For the end of a pull. Events that came by then are kept, and the next sync goes on from there. */
   readonly pull: number
 }
 const usual_patience: Timeouts = { call: 60_000, news: 60_000, pull: 15 * 60_000 }
-/** New histories while one is fetched: more often than this nobody takes rights away, or puts a backup in place. */
+/** New histories during one pull. Rights change, or a backup is restored, less often than this. */
 const refetches_max = 5
 
 export const remoteAt = (url: string, token: string, patience = usual_patience): Remote => {
@@ -81,15 +90,13 @@ export const remoteAt = (url: string, token: string, patience = usual_patience):
     const answer = await client.send({ method, path, body })
     return { status: answer.status, headers: answer.headers, body: parsed(base, answer) }
   }
-  const expected = async (method: string, path: string, body?: unknown): Promise<unknown> => {
-    const answer = await call(method, path, body)
-    if (answer.status >= 400) throw new RemoteError(answer.status, errorBody(answer.body, answer.status))
-    return answer.body
-  }
+  const post = async <T>(path: string, body: unknown, decode: (answer: unknown) => T): Promise<T> =>
+    readAnswer(base, await call("POST", path, body), decode)
   const paged = async <A extends { readonly next: string | null; readonly offset?: string }>(
     path: string,
     replica_id: number,
-    { handle, offset, after, limit }: PageCursor
+    { handle, offset, after, limit }: PageCursor,
+    decode: (answer: unknown) => { readonly page: A }
   ): Promise<A | "anew"> => {
     const query = new URLSearchParams({
       replica_id: String(replica_id),
@@ -101,8 +108,8 @@ export const remoteAt = (url: string, token: string, patience = usual_patience):
     const answer = await call("GET", `/api/v1/sync/${path}?${query.toString()}`)
     if (answer.status === 409) return "anew"
     if (answer.status >= 400) throw refused(base, answer)
-    const { page } = answer.body as { page: A }
-    // A page may bring only news of rows sent before; then its offset is another.
+    const { page } = readAnswer(base, answer, decode)
+    // A page may hold only events about rows sent before; then its offset is another.
     if (page.next === after && (page.offset ?? offset) === offset)
       throw endless(base, "the same rows come again and again")
     return page
@@ -113,33 +120,30 @@ export const remoteAt = (url: string, token: string, patience = usual_patience):
       const answer = await call("GET", `/api/v1/sync/snapshot?replica_id=${replica_id}&pending_from=${pending_from}`)
       if (answer.status === 404) return undefined
       if (answer.status >= 400) throw refused(base, answer)
-      return (answer.body as { snapshot: SnapshotPlan }).snapshot
+      return readAnswer(base, answer, decodePlan).snapshot
     },
-    rows: (replica_id, place) => paged("snapshot/rows", replica_id, place),
-    checksums: (replica_id, place) => paged("checksums", replica_id, place),
+    rows: (replica_id, place) => paged("snapshot/rows", replica_id, place, (body) => decodeRows(catalogue, body)),
+    checksums: (replica_id, place) => paged("checksums", replica_id, place, decodeChecksums),
     push: async (replica_id, commands) =>
       (
-        (await expected("POST", `/api/v1/sync/commands?replica_id=${replica_id}`, {
-          replica_id,
-          commands: commands.map(toWireCommand)
-        })) as { verdicts: ReadonlyArray<Verdict> }
+        await post(
+          `/api/v1/sync/commands?replica_id=${replica_id}`,
+          { replica_id, commands: commands.map(toWireCommand) },
+          decodeVerdicts
+        )
       ).verdicts,
     lease: async (replica_id, entity, request_no) =>
-      (
-        (await expected("POST", "/api/v1/sync/leases", { replica_id, entity, request_no })) as {
-          lease: ReadonlyArray<LeaseRange>
-        }
-      ).lease,
+      (await post("/api/v1/sync/leases", { replica_id, entity, request_no }, decodeLease)).lease,
     pull: (replica_id, from, take) => follow({ base, headers, patience }, replica_id, from, take)
   }
 }
 
-/** A server that is down behind a proxy is not there, whoever answers for it. */
+/** A status of 500 and more counts as unreachable: a proxy may answer for a server that is down. */
 const refused = (base: string, { status, body }: { readonly status: number; readonly body: unknown }): Error =>
   status >= 500
     ? new Unreachable(base, new Error(`it answered ${status}`))
     : new RemoteError(status, errorBody(body, status))
-/** What is no JSON is somebody else's answer: where it refuses, its words are shown. */
+/** An answer that is no JSON is not the server's. A refusal's text is shown all the same. */
 const parsed = (base: string, answer: HttpAnswer): unknown => {
   try {
     return answer.bytes.length === 0 ? undefined : jsonOf(answer)
@@ -148,22 +152,47 @@ const parsed = (base: string, answer: HttpAnswer): unknown => {
     return { message: textOf(answer).slice(0, 200) }
   }
 }
-const notOurs = (base: string, cause: unknown): RemoteError =>
-  new RemoteError(502, {
-    message: `What ${base} answered cannot be read${cause instanceof TooDeep ? `: ${cause.message}` : ""}. Is it a Flightcase server?`
+const notOurs = (base: string, cause: unknown): RemoteError => {
+  const why = cause instanceof TooDeep || cause instanceof DecodeFailure ? `: ${cause.message}` : ""
+  const way_out =
+    cause instanceof DecodeFailure ? " If it is, its release is another one: update Flightcase here, or there." : ""
+  return new RemoteError(502, {
+    message: `What ${base} answered cannot be read${why}. Is it a Flightcase server?${way_out}`
   })
+}
+/**
+ * What an answer of the server at this address holds. Throws RemoteError: the server's refusal, or 502 where a good answer
+ * is not what its declaration says.
+ */
+export const readAnswer = <T>(
+  base: string,
+  { status, body }: { readonly status: number; readonly body: unknown },
+  decode: (body: unknown) => T
+): T => {
+  if (status >= 400) throw new RemoteError(status, errorBody(body, status))
+  try {
+    return decode(body)
+  } catch (error) {
+    throw error instanceof DecodeFailure ? notOurs(base, error) : error
+  }
+}
 const endless = (base: string, why: string, cause: unknown = new Error(why)): Unreachable =>
   new Unreachable(
     base,
     cause,
     `The server at ${base} answers without coming to an end: ${why}. What came is kept; flightcase sync goes on from there.`
   )
-const errorBody = (body: unknown, status: number): { message: string; errors?: FieldErrors } =>
-  typeof body === "object" && body !== null && "message" in body
-    ? (body as { message: string })
-    : { message: `The server answered ${status}.` }
+/** The server's words for a refusal; its number where there are none, as from a proxy in front of it. */
+const errorBody = (body: unknown, status: number): RemoteError["body"] => {
+  try {
+    return decodeRefusal(body)
+  } catch {
+    const message = typeof body === "object" && body !== null && "message" in body ? body.message : undefined
+    return { message: typeof message === "string" ? message : `The server answered ${status}.` }
+  }
+}
 
-/** One catch-up through Electric's client. Its callback must not throw: a failure stops the stream and is raised here. */
+/** One pull through Electric's client. Its callback must not throw: a failure stops the stream and is thrown from here. */
 const follow = async (
   {
     base,
@@ -190,7 +219,7 @@ const follow = async (
     subscribe: false,
     signal: stop.signal,
     ...(resumes ? { offset: from.offset as `${number}_${number}`, handle: from.handle! } : {}),
-    // Every value is wanted as text: positions are read by us, documents stay JSON text until they are stored.
+    // Every value stays text: rows are decoded by `eventOfShapeRow`.
     parser: { int8: (value: string) => value, jsonb: (value: string) => value },
     backoffOptions: { initialDelay: 200, maxDelay: 2_000, multiplier: 2, maxRetries: 3 },
     onError: (error) => {
@@ -211,7 +240,7 @@ const follow = async (
         )
         const events = messages
           .filter((message): message is ChangeMessage<Row> => isChangeMessage(message))
-          .map((message) => eventOf(message.value))
+          .map((message) => eventOfShapeRow(message.value))
           .sort((a, b) => a.position - b.position)
         const handle = stream.shapeHandle
         if ((events.length > 0 || up_to_date) && handle !== undefined) {
@@ -221,7 +250,7 @@ const follow = async (
         }
         if (up_to_date) finish()
       } catch (error) {
-        fail(error instanceof TooDeep ? notOurs(base, error) : error)
+        fail(error instanceof TooDeep || error instanceof DecodeFailure ? notOurs(base, error) : error)
       }
     },
     (error) => fail(failureOf(base, error))
@@ -235,21 +264,24 @@ const follow = async (
   }
 }
 
-/** Fails a catch-up that does not get on: nothing new for a while, or no end to it. Time taken here to apply what came does not count. */
+/**
+ * Fails a pull that makes no progress: nothing new for `patience.news`, or no end after `patience.pull` (milliseconds). The
+ * time spent here on applying events does not count.
+ */
 const limits = (base: string, patience: Timeouts, fail: (error: Unreachable) => void) => {
   let highest = 0,
     refetches = 0,
     left = patience.news,
     since = performance.now(),
     over = false
-  const fallen = (): void => fail(endless(base, `nothing new for ${patience.news / 1_000} seconds`))
-  let idle = setTimeout(fallen, left)
+  const failIdle = (): void => fail(endless(base, `nothing new for ${patience.news / 1_000} seconds`))
+  let idle = setTimeout(failIdle, left)
   const whole = setTimeout(
     () => fail(endless(base, `there is more after ${Math.round(patience.pull / 1_000)} seconds`)),
     patience.pull
   )
   return {
-    /** What came is being applied; it goes up to this position, if there is any event in it. */
+    /** A chunk arrived and is being applied; its events go up to this position, if it has any. */
     arrived: (position = 0): void => {
       clearTimeout(idle)
       left = position > highest ? patience.news : Math.max(0, left - (performance.now() - since))
@@ -259,7 +291,7 @@ const limits = (base: string, patience: Timeouts, fail: (error: Unreachable) => 
       if (over) return
       since = performance.now()
       clearTimeout(idle)
-      idle = setTimeout(fallen, left)
+      idle = setTimeout(failIdle, left)
     },
     refetched: (): void => {
       highest = 0
@@ -279,17 +311,3 @@ const failureOf = (base: string, error: unknown): unknown => {
   const body = typeof error === "object" && error !== null && "json" in error ? error.json : undefined
   return new RemoteError(status, errorBody(body, status))
 }
-const nullableInteger = (value: unknown): number | null =>
-  value === null || value === undefined ? null : Number(value)
-/** A row of the journal as the shape protocol tells it. */
-export const eventOf = (value: Row): StoredEvent => ({
-  position: Number(value["position"]),
-  stream: String(value["stream"]),
-  version: Number(value["version"]),
-  type: String(value["type"]),
-  data: parseJson(String(value["data"]), wire_body_depth_max) as JsonObject,
-  command_id: String(value["command_id"]),
-  actor_id: nullableInteger(value["actor_id"]),
-  replica_id: nullableInteger(value["replica_id"]),
-  recorded_at: String(value["recorded_at"])
-})

@@ -1,4 +1,4 @@
-/** One sync: send what is pending, pull until nothing is newer, lease ids for next time. Each part may fail alone. */
+/** One sync: push pending commands, pull until nothing is newer, lease ids for later. Each part may fail alone. */
 import type { Effect } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
 import type { Failure } from "../../core/kernel/endpoint.ts"
@@ -40,7 +40,7 @@ export interface SyncParts {
 }
 const commands_per_push = 100
 const bytes_per_push = 1_048_576
-/** New histories in a row: more often than this nobody takes rights away, or puts a backup in place. */
+/** New histories in a row. Rights change, or a backup is restored, less often than this. */
 const beginnings_max = 5
 
 export const syncOnce = async (parts: SyncParts): Promise<SyncReport> => {
@@ -52,7 +52,7 @@ export const syncOnce = async (parts: SyncParts): Promise<SyncReport> => {
   const pulled = await pull(parts)
   let pulled_events = pulled.events
   if (pulled.reopened) {
-    // What a restored server has forgotten is sent once more, and heard of once more.
+    // A restored server has forgotten commands: they are pushed again, and their verdicts pulled.
     await push(parts)
     pulled_events += (await pull(parts)).events
   } else if (pushed.error !== undefined) throw pushed.error
@@ -90,7 +90,10 @@ const push = async ({ profile, outbox, replica, remote, run, progress }: SyncPar
   return pending.length
 }
 
-/** What one push carries of the commands from a place on: at least one. A server takes more at a time, and answers nothing until it has read all. */
+/**
+ * The commands of one push, beginning with number `from` of the list: at least one. The server would take more at a time,
+ * but answers only once it has read all.
+ */
 const nextOf = (pending: ReadonlyArray<WireCommand>, from: number): ReadonlyArray<WireCommand> => {
   let to = from
   for (let bytes = 0; to < pending.length && to - from < commands_per_push; to++) {
@@ -99,7 +102,7 @@ const nextOf = (pending: ReadonlyArray<WireCommand>, from: number): ReadonlyArra
   }
   return pending.slice(from, to)
 }
-/** Verdicts the journal will not bring: under the id of such a command it tells what became of another one. */
+/** Verdicts that will not come by the journal: under these ids it holds the verdicts on other commands. */
 export const verdictsOfReusedIds = (
   verdicts: ReadonlyArray<Verdict>,
   sent: ReadonlyArray<WireCommand>
@@ -169,13 +172,13 @@ const begin = async ({
   return { from_rows, reopened }
 }
 
-/** All of it anew, whatever is here; the outbox stays as it is, and what is pending is decided again on top. */
+/** Fills the replica anew, whatever it holds. The outbox stays, and pending commands are decided again on top. */
 export const refill = async (parts: SyncParts): Promise<void> => {
   await begin(parts)
   await pull(parts)
 }
 
-/** Goes on with a fill, whenever it began; the next page is on its way while one is laid down. False when it must begin again. */
+/** Goes on with a fill, whenever it began. The next page is fetched while one is stored. False when it must begin again. */
 const fill = async ({ profile, remote, replica, run, progress }: SyncParts): Promise<boolean> => {
   let filling = await run(replica.fill.now)
   let coming: ReturnType<Remote["rows"]> | undefined
@@ -193,7 +196,7 @@ const fill = async ({ profile, remote, replica, run, progress }: SyncParts): Pro
       page.next === null
         ? undefined
         : remote.rows(profile.replica_id, { handle: asked.handle, offset: page.offset, after: page.next })
-    // Looked at when its turn comes; until then a failure is nobody's.
+    // Awaited in the next round; until then a rejection must not count as unhandled.
     coming?.catch(() => undefined)
     filling = await run(replica.fill.lay(asked, page))
     if (filling === undefined) progress?.({ phase: "fill", done: total, total })
@@ -201,7 +204,7 @@ const fill = async ({ profile, remote, replica, run, progress }: SyncParts): Pro
   return true
 }
 
-/** Tables with less than half a block left get another one, asked for under the number that keeps it from coming twice. */
+/** Leases another block for tables with less than half a block left. The request's number keeps a repetition from giving two. */
 const topUpLeases = async ({ profile, outbox, remote, progress }: SyncParts): Promise<void> => {
   const short = leasedTables(catalogue).filter(
     (table) => outbox.idsLeft(table) < catalogue.table(table).lease_block_size / 2

@@ -1,32 +1,42 @@
 /**
- * A bundle: what would have gone over the network, as one signed file. It holds no secret: who carries it can read it,
- * and can neither change it nor make another.
+ * A bundle: one signed file with what would have gone over the network. It holds no secret: whoever carries it can read it,
+ * but can neither change it nor make another.
  */
+import { Schema } from "effect"
 import { parseJson, TooDeep, wire_body_depth_max } from "../../core/kernel/body-limits.ts"
+import { wholeNumber } from "../../core/kernel/field-schema.ts"
 import { canonicalJson, canonicalPieces, isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
+import { jsonObject } from "../../core/kernel/stored-schema.ts"
+import { DecodeFailure, decoderOf } from "./decode.ts"
 import { type PublicKey, publicKeyOf, type Seed, signed, verifies } from "./signature.ts"
-import type { LeaseRange, Verdict, WireCommand } from "./wire.ts"
+import { leaseRange, verdict, type WireCommand, type LeaseRange } from "./wire.ts"
 
 export const bundle_version = 1
 export const bundle_bytes_max = 64 * 1_048_576
 export const commands_per_bundle_max = 5_000
 
 export type BundleKind = "commands" | "events"
-export interface SignedBundle {
-  readonly flightcase_bundle: number
-  readonly kind: BundleKind
-  readonly made_at: string
-  /** The public key of whoever made it. */
-  readonly key: PublicKey
-  readonly body: JsonObject
-  readonly signature: string
-}
+const signedBundle = Schema.suspend(() =>
+  Schema.Struct({
+    /** The version of the format. */
+    flightcase_bundle: wholeNumber,
+    kind: Schema.Literals(["commands", "events"]),
+    made_at: Schema.String,
+    /** The public key of whoever made it. */
+    key: Schema.String,
+    body: jsonObject,
+    /** Of all the other keys. */
+    signature: Schema.String
+  })
+)
+export type SignedBundle = typeof signedBundle.Type
+const decodeEnvelope = decoderOf("the bundle", () => signedBundle)
 
 /** From a device: what is pending there, and where its replica stands. */
 export type CommandsBody = {
   readonly replica_id: number
   readonly device: string
-  /** The server's address as the device knows it: a courier may reach it under another. */
+  /** The server's address as the device knows it; the machine that delivers the bundle may use another. */
   readonly server: string
   readonly schema_version: number
   readonly position: number
@@ -34,46 +44,53 @@ export type CommandsBody = {
   readonly handle: string | null
   /** Ascending, without gaps. */
   readonly commands: ReadonlyArray<WireCommand>
-  /** More is pending than one bundle carries. */
+  /** More commands are pending than one bundle holds. */
   readonly more: boolean
   readonly leases: ReadonlyArray<{ readonly entity: string; readonly request_no: number }>
-  /** The blocks of ids it holds, and how many it was ever given: a server put back from a backup may have forgotten some. */
+  /** The blocks of ids it holds, and how many it ever got: a server restored from a backup may have forgotten some. */
   readonly blocks?: ReadonlyArray<Block>
   readonly blocks_asked?: number
 }
 type Block = LeaseRange & { readonly request_no: number }
-/** Rows of the journal as the shape protocol tells them. */
-export type Page = {
-  /** The server began a new history for this reader: what it holds is replaced. */
-  readonly anew: boolean
-  /** Where this page begins. */
-  readonly from: string
-  readonly offset: string
-  readonly handle: string
-  readonly up_to_date: boolean
-  readonly rows: ReadonlyArray<JsonObject>
-}
+const page = Schema.suspend(() =>
+  Schema.Struct({
+    /** The server began a new history for this reader: what it holds is replaced. */
+    anew: Schema.Boolean,
+    /** Where this page begins. */
+    from: Schema.String,
+    offset: Schema.String,
+    handle: Schema.String,
+    up_to_date: Schema.Boolean,
+    /** Read by `eventOfShapeRow`. */
+    rows: Schema.Array(jsonObject)
+  })
+)
+/** Rows of the journal as the shape protocol sends them. */
+export type Page = typeof page.Type
+const eventsBody = Schema.suspend(() =>
+  Schema.Struct({
+    replica_id: wholeNumber,
+    schema_version: wholeNumber,
+    verdicts: Schema.Array(verdict),
+    pages: Schema.Array(page),
+    /** False when more happened than one bundle carries: the next round brings it. */
+    complete: Schema.Boolean,
+    leases: Schema.Array(
+      Schema.Struct({ entity: Schema.String, request_no: wholeNumber, ranges: Schema.Array(leaseRange) })
+    ),
+    /** What the server knows of the device. */
+    remembered: Schema.optionalKey(
+      Schema.Struct({
+        last_n: wholeNumber,
+        leases: Schema.Array(leaseRange),
+        /** Blocks it had forgotten, and what of them is the device's again. */
+        shown: Schema.Array(leaseRange)
+      })
+    )
+  })
+)
 /** From the server: its verdicts, and what happened since the device stood where it said. */
-export type EventsBody = {
-  readonly replica_id: number
-  readonly schema_version: number
-  readonly verdicts: ReadonlyArray<Verdict>
-  readonly pages: ReadonlyArray<Page>
-  /** False when more happened than one bundle carries: the next round brings it. */
-  readonly complete: boolean
-  readonly leases: ReadonlyArray<{
-    readonly entity: string
-    readonly request_no: number
-    readonly ranges: ReadonlyArray<LeaseRange>
-  }>
-  /** What the server knows of the device. */
-  readonly remembered?: {
-    readonly last_n: number
-    readonly leases: ReadonlyArray<LeaseRange>
-    /** Blocks it had forgotten, and what of them is the device's again. */
-    readonly shown: ReadonlyArray<LeaseRange>
-  }
-}
+export type EventsBody = typeof eventsBody.Type
 
 /** What is wrong with a bundle, and what to do about it. */
 export class BundleError extends Error {
@@ -85,12 +102,33 @@ export class BundleError extends Error {
   }
 }
 
-const what = ({ flightcase_bundle, kind, made_at, key, body }: Omit<SignedBundle, "signature">): string =>
+/** A bundle's contents through a Schema; those of another release are refused before anything is done with them. */
+const bodyDecoder = <T>(schema: () => Schema.Codec<T, unknown>): ((body: JsonObject) => T) => {
+  const decode = decoderOf("the bundle", schema)
+  return (body) => {
+    try {
+      return decode(body)
+    } catch (error) {
+      throw error instanceof DecodeFailure ? unreadableBundle(error) : error
+    }
+  }
+}
+export const unreadableBundle = ({ message }: DecodeFailure): BundleError =>
+  new BundleError(
+    `The bundle cannot be read (${message}). Nothing of it was applied.`,
+    "The server that made it is of another release: update Flightcase here, or there, and fetch the bundle again."
+  )
+/** For which device a server's bundle is, and of which release: read before the rest, which a newer release may write anew. */
+export const decodeAddress = bodyDecoder(() => Schema.Struct({ replica_id: wholeNumber, schema_version: wholeNumber }))
+export const decodeEventsBody = bodyDecoder(() => eventsBody)
+const decodeObject = decoderOf("the bundle's body", () => jsonObject)
+
+const signedText = ({ flightcase_bundle, kind, made_at, key, body }: Omit<SignedBundle, "signature">): string =>
   canonicalJson({ flightcase_bundle, kind, made_at, key, body })
 
-/** Characters of a long bundle after which others have their turn. */
+/** Characters of a long bundle after which the event loop runs other work. */
 const turn_chars = 262_144
-const whatInPieces = async ({
+const signedTextInPieces = async ({
   flightcase_bundle,
   kind,
   made_at,
@@ -111,35 +149,30 @@ const whatInPieces = async ({
   return texts.join("") + text
 }
 
-const unsignedOf = (
-  kind: BundleKind,
-  body: JsonObject,
-  seed: Seed,
-  made_at: string
-): Omit<SignedBundle, "signature"> => ({
-  // As JSON will read it: a key that is undefined is no key.
+const unsignedOf = (kind: BundleKind, body: object, seed: Seed, made_at: string): Omit<SignedBundle, "signature"> => ({
+  // As JSON holds it: keys that are undefined are left out.
   flightcase_bundle: bundle_version,
   kind,
   made_at,
   key: publicKeyOf(seed),
-  body: JSON.parse(JSON.stringify(body)) as JsonObject
+  body: decodeObject(JSON.parse(JSON.stringify(body)))
 })
-export const signBundle = (kind: BundleKind, body: JsonObject, seed: Seed, made_at: string): SignedBundle => {
+export const signBundle = (kind: BundleKind, body: object, seed: Seed, made_at: string): SignedBundle => {
   const unsigned = unsignedOf(kind, body, seed, made_at)
-  return { ...unsigned, signature: signed(seed, what(unsigned)) }
+  return { ...unsigned, signature: signed(seed, signedText(unsigned)) }
 }
-/** The same, for a server that answers others meanwhile. */
+/** The same, in pieces between which the server answers other requests. */
 export const signBundleInPieces = async (
   kind: BundleKind,
-  body: JsonObject,
+  body: object,
   seed: Seed,
   made_at: string
 ): Promise<SignedBundle> => {
   const unsigned = unsignedOf(kind, body, seed, made_at)
-  return { ...unsigned, signature: signed(seed, await whatInPieces(unsigned)) }
+  return { ...unsigned, signature: signed(seed, await signedTextInPieces(unsigned)) }
 }
 
-/** A file's text as a bundle, its signature not yet looked at. */
+/** A file's text as a bundle. Its signature is not verified yet. */
 export const readBundle = (text: string): SignedBundle => {
   let given: Json
   try {
@@ -173,24 +206,22 @@ export const bundleFrom = (given: Json): SignedBundle => {
       `The bundle has version ${version}, which was never written.`,
       "Make it again: flightcase sync bundle out FILE."
     )
-  const { kind, made_at, key, body, signature } = given
-  if (
-    (kind !== "commands" && kind !== "events") ||
-    typeof made_at !== "string" ||
-    typeof key !== "string" ||
-    typeof signature !== "string" ||
-    !isJsonObject(body)
-  )
-    throw notABundle()
-  return { flightcase_bundle: version, kind, made_at, key, body, signature }
+  try {
+    return decodeEnvelope(given)
+  } catch (error) {
+    throw error instanceof DecodeFailure ? notABundle(error) : error
+  }
 }
-const notABundle = (): BundleError =>
-  new BundleError("This file is no bundle.", "flightcase sync bundle out FILE makes one.")
+const notABundle = (cause?: DecodeFailure): BundleError =>
+  new BundleError(
+    `This file is no bundle${cause === undefined ? "" : ` (${cause.message})`}.`,
+    "flightcase sync bundle out FILE makes one."
+  )
 
-/** Made by the holder of this key, and unchanged since? */
+/** Whether it was made by the holder of this key, and not changed since. */
 export const isSignedBy = (sealed: SignedBundle, key: PublicKey): boolean =>
-  sealed.key === key && verifies(key, what(sealed), sealed.signature)
+  sealed.key === key && verifies(key, signedText(sealed), sealed.signature)
 export const isSignedByInPieces = async (sealed: SignedBundle, key: PublicKey): Promise<boolean> =>
-  sealed.key === key && verifies(key, await whatInPieces(sealed), sealed.signature)
-/** Unchanged since whoever it names made it; says nothing of who that is. */
-export const isComplete = (sealed: SignedBundle): boolean => verifies(sealed.key, what(sealed), sealed.signature)
+  sealed.key === key && verifies(key, await signedTextInPieces(sealed), sealed.signature)
+/** Whether it was not changed since the holder of the key it names made it, whoever that is. */
+export const isComplete = (sealed: SignedBundle): boolean => verifies(sealed.key, signedText(sealed), sealed.signature)

@@ -1,5 +1,5 @@
 /**
- * The verdict on what was pulled, as a pure function; the drivers around it only carry it out.
+ * What to do with pulled events, as a pure function; its callers carry it out.
  *
  * Notation: e7 is the server's event at position 7; c3 this device's command number 3, e(c3)' what it did here provisionally.
  * State before:  … e5 e6 | e(c3)' e(c4)'      pulled: e7 e8=decided(c3) e9
@@ -22,7 +22,7 @@ export interface Batch {
   readonly events: ReadonlyArray<StoredEvent>
   readonly up_to_date: boolean
 }
-/** What became of a command of this device. */
+/** The verdict on a command of this device. */
 export interface SettledCommand {
   readonly n: number
   readonly status: "accepted" | "rejected"
@@ -60,7 +60,7 @@ export const merge = (state: MergeState, batch: Batch): MergeResult => {
   const events = batch.events.filter((event) => event.position > state.position)
   const settled = settledBy(events, state)
   const still = state.pending.map((command) => command.n).filter((n) => !settled.some((one) => one.n === n))
-  // Redoing is left to the end of a long pull: until then the next opening would redo what is due.
+  // Pending commands are decided again at the end of a long pull; broken off before, the next opening does it.
   const redo = batch.up_to_date ? still : []
   if (events.length === 0)
     return state.provisional || still.length === 0 || !batch.up_to_date

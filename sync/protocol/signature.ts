@@ -1,6 +1,6 @@
 /**
- * Ed25519 signatures of what travels by hand. Each end keeps its own secret and knows the other's public key, so
- * neither a courier nor a reader of the server's database can make a bundle that either would take for the other's.
+ * Ed25519 signatures of bundles. Device and server each keep a secret of their own and know the other's public key: neither
+ * whoever carries a bundle nor a reader of the server's database can forge one.
  */
 import { createPrivateKey, createPublicKey, hkdfSync, type KeyObject, randomBytes, sign, verify } from "node:crypto"
 
@@ -8,7 +8,7 @@ import { createPrivateKey, createPublicKey, hkdfSync, type KeyObject, randomByte
 export type Seed = string
 export type PublicKey = string
 
-// What stands before the 32 bytes in PKCS #8 and in SPKI (RFC 8410).
+// The bytes before the key's 32 in PKCS #8 and in SPKI (RFC 8410).
 const private_prefix = Buffer.from("302e020100300506032b657004220420", "hex")
 const public_prefix = Buffer.from("302a300506032b6570032100", "hex")
 
@@ -33,7 +33,7 @@ export const publicKeyOf = (seed: Seed): PublicKey =>
 export const signed = (seed: Seed, text: string): string =>
   sign(null, Buffer.from(text), privateKey(seed)).toString("base64url")
 
-/** Keys and signatures come from files anybody may have written: what is none verifies nothing. */
+/** False, too, for malformed keys and signatures: they come from files anybody may have written. */
 export const verifies = (key: PublicKey, text: string, signature: string): boolean => {
   if (!isPublicKey(key)) return false
   try {

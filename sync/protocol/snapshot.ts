@@ -1,70 +1,133 @@
 /**
- * What a fill from rows looks like on the wire. A replica of a long journal is filled from the rows that came of it:
- * page after page of keys, each page at the position the journal had when it was read. What happened between two pages
- * comes along as events, for the rows that are there already. A fold changes each row by itself, so at every page all
- * rows that have arrived stand at one position: nothing is kept on the server, and a fill may pause for as long as it likes.
+ * A fill from rows, as it travels. With a long journal a replica is filled from the tables' rows instead of from events:
+ * page after page in the order of keys, each read at the journal's position of that moment. Each page also holds the events
+ * between the page before and this one, which are applied to the rows that have arrived. So after every page all rows that
+ * have arrived stand at one position: the server keeps nothing, and a fill may pause for any time.
  */
 import { createHash } from "node:crypto"
-import type { Scrub, StoredEvent } from "../../core/kernel/event.ts"
-import { canonicalJson, type Json } from "../../core/kernel/json.ts"
+import { Schema } from "effect"
+import { anyJson, anyObject, wholeNumber } from "../../core/kernel/field-schema.ts"
+import type { FieldType } from "../../core/kernel/field.ts"
+import { canonicalJson, isJsonObject, type Json } from "../../core/kernel/json.ts"
 import type { Table } from "../../core/kernel/table.ts"
-import type { WireError } from "./wire.ts"
+import { DecodeFailure } from "./decode.ts"
+import { storedEvent } from "./shape.ts"
+import { leaseRange, verdictStatus, wireError } from "./wire.ts"
 
-/** What became of one of the device's commands, by its number. */
-export interface DecidedCommand {
-  readonly n: number
-  readonly id: string
-  readonly status: "accepted" | "rejected"
-  readonly error?: WireError
-}
+/** The outcome of one of the device's commands, by its number. */
+const decidedCommand = Schema.suspend(() =>
+  Schema.Struct({ n: wholeNumber, id: Schema.String, status: verdictStatus, error: Schema.optionalKey(wireError) })
+)
+/** Personal data to take out of what was recorded before (`Scrub` of the kernel). */
+const scrub = Schema.suspend(() =>
+  Schema.Struct({
+    streams: Schema.Array(Schema.String),
+    placeholders: anyObject,
+    kept: Schema.optionalKey(Schema.Record(Schema.String, Schema.Array(Schema.String)))
+  })
+)
 
 /** Where a fill begins. */
-export interface SnapshotPlan {
-  readonly handle: string
-  readonly position: number
-  readonly offset: string
-  /** Rows there are to come, about. */
-  readonly rows: number
-  /** The highest number of a command of this device the server has decided. */
-  readonly last_n: number
-  /** Verdicts that may still be awaited; they were recorded before `position` and will not come as events. */
-  readonly decided: ReadonlyArray<DecidedCommand>
-  readonly leases: ReadonlyArray<{ readonly entity: string; readonly from: number; readonly to: number }>
-  /** Personal data taken out since the device last told where it stood: rows do not say so, and the device may have kept some. */
-  readonly erased?: ReadonlyArray<Scrub>
-}
-export interface Section {
-  readonly table: string
-  readonly columns: ReadonlyArray<string>
-  /** Values in the columns' order, ascending by key. */
-  readonly rows: ReadonlyArray<ReadonlyArray<Json>>
-  /** Whether these are the last rows of the table. */
-  readonly done: boolean
-}
-export interface SnapshotPage {
-  /** The position all rows stand at once `events` are applied to the earlier ones and `sections` are added. */
-  readonly position: number
-  readonly offset: string
-  readonly events: ReadonlyArray<StoredEvent>
-  readonly sections: ReadonlyArray<Section>
-  /** Where the next page begins; null when this was the last one. */
-  readonly next: string | null
-}
+export const snapshotPlan = Schema.suspend(() =>
+  Schema.Struct({
+    handle: Schema.String,
+    position: wholeNumber,
+    offset: Schema.String,
+    /** Rows there are to come, about. */
+    rows: wholeNumber,
+    /** The highest number of a command of this device the server has decided. */
+    last_n: wholeNumber,
+    /** Verdicts that may still be awaited; they were recorded before `position` and will not come as events. */
+    decided: Schema.Array(decidedCommand),
+    leases: Schema.Array(leaseRange),
+    /** Personal data erased since the device last said where it stood: rows do not say so, and the device may have kept some. */
+    erased: Schema.optionalKey(Schema.Array(scrub))
+  })
+)
+export type SnapshotPlan = typeof snapshotPlan.Type
+
+const section = Schema.suspend(() =>
+  Schema.Struct({
+    table: Schema.String,
+    columns: Schema.Array(Schema.String),
+    /** Values in the columns' order, ascending by key. */
+    rows: Schema.Array(Schema.Array(anyJson)),
+    /** Whether these are the last rows of the table. */
+    done: Schema.Boolean
+  })
+)
+export type Section = typeof section.Type
+export const snapshotPage = Schema.suspend(() =>
+  Schema.Struct({
+    /** The position all rows stand at once `events` are applied to the earlier ones and `sections` are added. */
+    position: wholeNumber,
+    offset: Schema.String,
+    events: Schema.Array(storedEvent),
+    sections: Schema.Array(section),
+    /** Where the next page begins; null when this was the last one. */
+    next: Schema.NullOr(Schema.String)
+  })
+)
+export type SnapshotPage = typeof snapshotPage.Type
+
 /** A run of rows of one table, told apart by what they hold. */
-export interface Checksum {
-  readonly table: string
-  readonly after: string
-  readonly through: string | null
-  readonly rows: number
-  readonly digest: string
+const checksum = Schema.suspend(() =>
+  Schema.Struct({
+    table: Schema.String,
+    /** The key before the first row; "" before all. */
+    after: Schema.String,
+    /** The key of the last row; null at the table's end. */
+    through: Schema.NullOr(Schema.String),
+    rows: wholeNumber,
+    /** SHA-256, hexadecimal. */
+    digest: Schema.String
+  })
+)
+export type Checksum = typeof checksum.Type
+export const checksumPage = Schema.suspend(() =>
+  Schema.Struct({ position: wholeNumber, sums: Schema.Array(checksum), next: Schema.NullOr(Schema.String) })
+)
+export type ChecksumPage = typeof checksumPage.Type
+
+const holdsType = (type: FieldType, value: Json): boolean => {
+  switch (type.kind) {
+    case "integer":
+    case "money":
+    case "code":
+    case "ref":
+      return Number.isSafeInteger(value)
+    case "boolean":
+      return typeof value === "boolean"
+    case "json":
+      return type.form === "object" ? isJsonObject(value) : type.form === "array" ? Array.isArray(value) : true
+    case "list":
+      return Array.isArray(value)
+    case "object":
+      return isJsonObject(value)
+    default:
+      return typeof value === "string"
+  }
 }
-export interface ChecksumPage {
-  readonly position: number
-  readonly sums: ReadonlyArray<Checksum>
-  readonly next: string | null
+/**
+ * Holds rows against the types of their columns, as a database of another engine would not: SQLite keeps any value in any
+ * column. A choice may be one that only a newer release knows. Tables and columns of a later release are passed over.
+ * Throws DecodeFailure.
+ */
+export const checkSection = (table: Table | undefined, { columns, rows, table: name }: Section): void => {
+  const fields = columns.map((column) => table?.columns[column])
+  rows.forEach((row, at) => {
+    const path = `${name}, row ${at}`
+    if (row.length !== columns.length)
+      throw new DecodeFailure("a page of rows", path, `Expected ${columns.length} values`)
+    fields.forEach((field, column) => {
+      const value = row[column] ?? null
+      if (field !== undefined && (value === null ? !field.nullable : !holdsType(field.type, value)))
+        throw new DecodeFailure("a page of rows", `${path}, ${columns[column]}`, `Expected ${field.type.kind}`)
+    })
+  })
 }
 
-/** Fewer events than this are fetched as they are: they bring the whole history along. */
+/** A journal of fewer events than this is pulled instead: that brings the whole history. */
 export const snapshot_beyond_events = 5_000
 
 /** `products:120`: after the row of products with the key 120; `products:` is before their first. */

@@ -1,29 +1,39 @@
-/** What travels between a replica and the server. */
-import type { FieldErrors } from "../../core/kernel/rejection.ts"
-import type { JsonObject } from "../../core/kernel/json.ts"
+/** What travels between a device and the server: commands, verdicts, blocks of ids. Each is declared once, as a Schema. */
+import { Schema } from "effect"
+import { wholeNumber } from "../../core/kernel/field-schema.ts"
+import { jsonObject } from "../../core/kernel/stored-schema.ts"
 
-/** A command as a replica keeps and sends it: an endpoint's name with what its caller gave. */
-export type WireCommand = {
-  /** Gap-free number in this replica's sequence: 1, 2, 3 … */
-  readonly n: number
-  /** UUID v7. */
-  readonly id: string
-  /** The endpoint's name, e.g. `opportunities.create`. */
-  readonly name: string
-  readonly payload: { readonly params: { readonly [name: string]: string }; readonly body: JsonObject }
-  /** Ids it drew from the replica's leases, by table, in order. */
-  readonly ids: { readonly [table: string]: ReadonlyArray<number> }
-  /** When it was acknowledged, by the replica's clock: data, never order. */
-  readonly issued_at: string
-  /** Ids of earlier commands of this replica that made what it names: when one of them is refused, it is not decided. */
-  readonly needs?: ReadonlyArray<string>
-  /**
-   * When others' rows that it names were made and, where known, by which command (`instant command`), by `table/id`: a server
-   * put back from a backup may have given their ids to other rows since.
-   */
-  readonly rows_seen?: { readonly [row: string]: string }
-}
-/** A command without what is kept beside it. */
+/** What a command was asked with: the parameters of its path, and the body of its request. */
+export const wirePayload = Schema.suspend(() =>
+  Schema.Struct({ params: Schema.Record(Schema.String, Schema.String), body: jsonObject })
+)
+/** Ids a command took from the device's leases, by table, in order. */
+export const wireIds = Schema.suspend(() => Schema.Record(Schema.String, Schema.Array(wholeNumber)))
+export const rowsSeen = Schema.suspend(() => Schema.Record(Schema.String, Schema.String))
+export const wireCommand = Schema.suspend(() =>
+  Schema.Struct({
+    /** Gap-free number in this device's sequence: 1, 2, 3 … */
+    n: wholeNumber,
+    /** UUID v7. */
+    id: Schema.String,
+    /** The endpoint's name, e.g. `opportunities.create`. */
+    name: Schema.String,
+    payload: wirePayload,
+    ids: wireIds,
+    /** When it was acknowledged, by the device's clock: data, never order. */
+    issued_at: Schema.String,
+    /** Ids of earlier commands of this device that made what it names: when one of them is refused, it is not decided. */
+    needs: Schema.optionalKey(Schema.Array(Schema.String)),
+    /**
+     * When others' rows that it names were made and, where known, by which command (`instant command`), by `table/id`: a
+     * server restored from a backup may have given their ids to other rows since.
+     */
+    rows_seen: Schema.optionalKey(rowsSeen)
+  })
+)
+/** A command as a device keeps and sends it: an endpoint's name with what its caller gave. */
+export type WireCommand = typeof wireCommand.Type
+/** A command without the outbox's own columns. */
 export const toWireCommand = ({
   n,
   id,
@@ -43,32 +53,48 @@ export const toWireCommand = ({
   ...(needs.length === 0 ? {} : { needs }),
   ...(Object.keys(rows_seen).length === 0 ? {} : { rows_seen })
 })
-export type WireError = {
-  readonly status: number
-  readonly message: string
-  readonly errors?: FieldErrors
-  /** The refused command this one builds on, which is why it was not decided (status 424). */
-  readonly cause?: string
-}
-export type Verdict = {
-  readonly id: string
-  readonly status: "accepted" | "rejected"
-  readonly position?: number
-  readonly error?: WireError
-}
-export type LeaseRange = { readonly entity: string; readonly from: number; readonly to: number }
+export const wireError = Schema.suspend(() =>
+  Schema.Struct({
+    status: wholeNumber,
+    message: Schema.String,
+    errors: Schema.optionalKey(Schema.Record(Schema.String, Schema.Array(Schema.String))),
+    /** The refused command this one builds on, which is why it was not decided (status 424). */
+    cause: Schema.optionalKey(Schema.String)
+  })
+)
+export type WireError = typeof wireError.Type
+
+/** What becomes of a command that was sent. */
+export const verdictStatus = Schema.Literals(["accepted", "rejected"]).annotate({
+  description: "accepted: Accepted, rejected: Rejected"
+})
+export const verdict = Schema.suspend(() =>
+  Schema.Struct({
+    id: Schema.String,
+    status: verdictStatus,
+    position: Schema.optionalKey(wholeNumber),
+    error: Schema.optionalKey(wireError)
+  })
+)
+export type Verdict = typeof verdict.Type
+
+/** A block of ids of one table, both ends included. */
+export const leaseRange = Schema.suspend(() =>
+  Schema.Struct({ entity: Schema.String, from: wholeNumber, to: wholeNumber })
+)
+export type LeaseRange = typeof leaseRange.Type
 
 export const replicaStream = (replica_id: number): string => `replica:${replica_id}`
 
 /**
- * The verdict on a command under whose id this device sent another one before. That one's verdict stands; this one is not
- * decided, and is recorded anew under an id of its own.
+ * The verdict on a command whose id this device used for another command before. The earlier verdict stands; this command
+ * is not decided, and is recorded anew under an id of its own.
  */
 export const idReusedError = (before: { readonly n: number; readonly accepted: boolean }): WireError => {
   const message = `Another command was sent before under this one's id (number ${before.n}, ${before.accepted ? "accepted" : "refused"}); this one was not decided. Record it again: it gets an id of its own.`
   return { status: 409, message, errors: { command_id: [message] } }
 }
-/** Whether a verdict is of that kind: the journal tells the other command's under the id, so the answer is where it is heard of. */
+/** Whether a verdict is that one. It comes with the answer to the push alone: the journal holds the other command's. */
 export const isIdReusedError = (error: WireError | undefined): error is WireError =>
   error?.status === 409 && error.errors?.["command_id"] !== undefined
 

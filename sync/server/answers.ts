@@ -1,75 +1,8 @@
-/** What the sync endpoints answer with: the interfaces of the same names (wire.ts, snapshot.ts), as the description tells them. */
-import { boolean, choice, integer, json, list, text, timestamp } from "../../core/kernel/field.ts"
+/** What the sync endpoints answer with: the Schemas of sync/protocol, and what is only described. */
+import { choice, integer, json, list, text, timestamp } from "../../core/kernel/field.ts"
 import * as Shown from "../../core/kernel/answer-schema.ts"
 
-export const leaseShown = Shown.objects({ entity: text(), from: integer(), to: integer() })
-const errorShown = Shown.keys({
-  status: integer(),
-  message: text(),
-  errors: Shown.optional(Shown.map(list(text()))),
-  cause: Shown.optional(text())
-})
-const verdict_statuses = choice({ accepted: "Accepted", rejected: "Rejected" })
-export const verdictsShown = Shown.objects({
-  id: text(),
-  status: verdict_statuses,
-  position: Shown.optional(integer()),
-  error: Shown.optional(errorShown)
-})
-export const serverShown = Shown.keys({
-  schema_version: integer(),
-  client_schema_min: integer(),
-  public_key: text({ nullable: true })
-})
-
-/** An event of the journal. */
-export const eventShown = Shown.keys({
-  position: integer(),
-  stream: text(),
-  version: integer(),
-  type: text(),
-  data: json(),
-  command_id: text(),
-  actor_id: integer({ nullable: true }),
-  replica_id: integer({ nullable: true }),
-  recorded_at: timestamp()
-})
-export const planShown = Shown.keys({
-  handle: text(),
-  position: integer(),
-  offset: text(),
-  rows: integer(),
-  last_n: integer(),
-  decided: Shown.objects({ n: integer(), id: text(), status: verdict_statuses, error: Shown.optional(errorShown) }),
-  leases: leaseShown,
-  erased: Shown.optional(
-    Shown.objects({ streams: list(text()), placeholders: json(), kept: Shown.optional(Shown.map(list(text()))) })
-  )
-})
-export const rowsShown = Shown.keys({
-  position: integer(),
-  offset: text(),
-  events: Shown.list(eventShown),
-  sections: Shown.objects({
-    table: text(),
-    columns: list(text()),
-    rows: Shown.list(Shown.list(Shown.anything())),
-    done: boolean()
-  }),
-  next: text({ nullable: true })
-})
-export const checksumsShown = Shown.keys({
-  position: integer(),
-  sums: Shown.objects({
-    table: text(),
-    after: text(),
-    through: text({ nullable: true }),
-    rows: integer(),
-    digest: text()
-  }),
-  next: text({ nullable: true })
-})
-/** A sealed bundle: whoever it is for reads its body by its kind. */
+/** A signed bundle: whoever it is for reads its body by its kind. */
 export const bundleShown = Shown.keys({
   flightcase_bundle: integer(),
   kind: text(),

@@ -1,4 +1,4 @@
-/** The sync endpoints. They keep state of their own beside the journal, so they are asked, not decided. */
+/** The sync endpoints. They have tables of their own beside the journal, so they are queries, not commands. */
 import { commandDecided } from "../protocol/events.ts"
 import { Effect } from "effect"
 import type { Slice } from "../../core/kernel/catalogue.ts"
@@ -23,7 +23,8 @@ import { requireOwnReplica } from "./push.ts"
 import { shapeAnswer } from "./shape.ts"
 import { replicas, sync_tables, verdicts_before } from "./tables.ts"
 import * as Shown from "../../core/kernel/answer-schema.ts"
-import { leaseShown, messagesShown, mustRefetchShown, serverShown, shape_says, verdictsShown } from "./answers.ts"
+import { lease as leaseAnswer, serverInfo, verdicts as verdictsAnswer } from "../protocol/answers.ts"
+import { messagesShown, mustRefetchShown, shape_says } from "./answers.ts"
 
 const reads = { ability: "sync:read", permission: null, metering_weight: 0 } as const
 const writes = { ability: "sync:write", permission: null, metering_weight: 0 } as const
@@ -33,9 +34,9 @@ const { deleted_at: _deleted, ...enrolled } = replicas.columns
 const enrol = postQuery("/api/v1/sync/replicas", {
   answer: {
     replica: Shown.keys({ ...enrolled, abilities: list(text()), public_url: text({ nullable: true }) }),
-    lease: leaseShown,
+    lease: leaseAnswer,
     token: Shown.optional(Shown.keys({ id: integer(), secret: text() })),
-    server: serverShown
+    server: serverInfo
   },
   name: "replicas.create",
   summary: "Enrol a device and lease it ids",
@@ -83,7 +84,7 @@ const enrol = postQuery("/api/v1/sync/replicas", {
 })
 
 const leases = postQuery("/api/v1/sync/leases", {
-  answer: { lease: leaseShown },
+  answer: { lease: leaseAnswer },
   error_answers: { 404: null },
   name: "replicas.lease",
   summary: "The next block of ids of an entity",
@@ -112,7 +113,7 @@ const leases = postQuery("/api/v1/sync/leases", {
 })
 
 const claims = postQuery("/api/v1/sync/leases/claim", {
-  answer: { lease: leaseShown },
+  answer: { lease: leaseAnswer },
   error_answers: { 404: null },
   name: "replicas.claim",
   summary: "Show blocks of ids leased before a backup was put back; the answer is what of them is still the device's",
@@ -135,10 +136,10 @@ const claims = postQuery("/api/v1/sync/leases/claim", {
     }).pipe(retryOnConflict)
 })
 
-/** A batch of commands may be as long as what each of them may say. */
+/** The limit of one push in bytes. Each command has the limit of an ordinary request. */
 const push_bytes_max = 64 * 1_048_576
 const push = postQuery("/api/v1/sync/commands", {
-  answer: { verdicts: verdictsShown },
+  answer: { verdicts: verdictsAnswer },
   error_answers: { 404: null, 409: null, 426: null },
   name: "replicas.push",
   summary: "Send commands recorded offline; each is decided against the present",

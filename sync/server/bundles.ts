@@ -1,6 +1,6 @@
 /**
- * Sync by hand: a courier brings what a device would have pushed and takes back what it would have pulled. The bundle's
- * signature speaks for the device; the courier needs no more than a token that may sync.
+ * Sync by hand: somebody delivers a file with what a device would have pushed, and gets one with what it would have pulled.
+ * The bundle's signature authenticates the device; whoever delivers it needs a token that may sync, and no more.
  */
 import { Clock, Effect, Option } from "effect"
 import { wire_body_depth_max } from "../../core/kernel/body-limits.ts"
@@ -42,7 +42,7 @@ import { id_leases, replicas } from "./tables.ts"
 import * as Shown from "../../core/kernel/answer-schema.ts"
 import { bundleShown } from "./answers.ts"
 
-/** What one answer carries of the journal; more comes with the next round. */
+/** The limit of events in one answer, in bytes; the next round of bundles brings more. */
 const event_bytes_max = 40 * 1_048_576
 
 const body_fields = {
@@ -96,7 +96,7 @@ const deliver = postQuery("/api/v1/sync/bundles", {
       const shown = yield* claimsOf(given)
       const recorded = yield* wireCommands(given.commands)
       const before = yield* (yield* Store).get(replicas, given.replica_id)
-      // Commands before these are forgotten: the device learns so by the answer, and sends them once more.
+      // The server has forgotten commands before these: the answer says so, and the device sends them again.
       const commands = (recorded[0]?.n ?? 1) > (before?.last_n ?? 0) + 1 ? [] : recorded
       const verdicts: Array<Verdict> = []
       for (let at = 0; at < commands.length;) {
@@ -122,11 +122,7 @@ const deliver = postQuery("/api/v1/sync/bundles", {
       const rejected = verdicts.filter((one) => one.status === "rejected").length
       const made_at = instantOf(yield* Clock.currentTimeMillis)
       return ok({
-        bundle: {
-          ...(yield* Effect.promise(() =>
-            signBundleInPieces("events", body as unknown as JsonObject, key.value.seed, made_at)
-          ))
-        },
+        bundle: { ...(yield* Effect.promise(() => signBundleInPieces("events", body, key.value.seed, made_at))) },
         delivered: {
           replica_id: given.replica_id,
           device: given.device,
@@ -141,7 +137,7 @@ const deliver = postQuery("/api/v1/sync/bundles", {
     })
 })
 
-/** The bundle, once it is sure who made it, with that device's user as they stand now. */
+/** The bundle's contents, once its signature is verified, with the rights the device's user has now. */
 const opened = Effect.fnUntraced(function* (
   bundle: JsonObject,
   now: string
@@ -177,7 +173,7 @@ const opened = Effect.fnUntraced(function* (
   return { given: { handle: null, ...read.values } as Given, viewer: yield* userOf(replica.user_id, device, now) }
 })
 
-/** The device's user with what the device's own token may do: whoever lost either sends no bundles. */
+/** The device's user, limited to what the device's own token may do. Fails where either may not sync any more. */
 const userOf = Effect.fnUntraced(function* (
   user_id: number,
   device: { readonly token_id: number | null },
@@ -217,7 +213,7 @@ const leasesFor = Effect.fnUntraced(function* (given: Given) {
     .pipe(retryOnConflict)
 })
 
-/** What was forgotten of the device's blocks, shown again before anything is decided. */
+/** Blocks of ids the server has forgotten, claimed again before any command is decided. */
 const claimsOf = (given: Given) =>
   Effect.flatMap(Store, (store) =>
     store.transaction(
@@ -242,7 +238,7 @@ const rememberedOf = Effect.fnUntraced(function* (replica_id: number, shown: Rea
   return { last_n: (yield* store.get(replicas, replica_id))?.last_n ?? 0, leases, shown }
 })
 
-/** The shape's own answers, page after page, as the device would have fetched them. */
+/** The answers of the shape endpoint, page after page, as the device would have fetched them. */
 const pagesFor = Effect.fnUntraced(function* (given: Given, viewer: Viewer) {
   const { catalogue } = yield* CommandRuntime
   const pages: Array<Page> = []
@@ -261,7 +257,7 @@ const pagesFor = Effect.fnUntraced(function* (given: Given, viewer: Viewer) {
     const answer = yield* shapeAnswer(catalogue, { viewer, replica_id: given.replica_id, query })
     const headers = answer.headers ?? {}
     if (answer.status === 409) {
-      // Begins once more at most: from the beginning nothing can be too old.
+      // At most once: reading from the beginning is never refused.
       at = { offset: "-1", handle: undefined }
       anew = true
       continue

@@ -1,14 +1,15 @@
-/** Commands as devices send them, by network or by bundle: read the same, decided in the same order. */
+/** Commands of devices, by network or by bundle: checked in the same way, decided in the same order. */
 import { Effect } from "effect"
 import { body_depth_max } from "../../core/kernel/body-limits.ts"
 import type { Failure } from "../../core/kernel/endpoint.ts"
 import { integer, json, list, object, text, timestamp, type ValueOf } from "../../core/kernel/field.ts"
-import { isJsonObject, type JsonObject } from "../../core/kernel/json.ts"
+import type { JsonObject } from "../../core/kernel/json.ts"
 import { invalid, Rejection } from "../../core/kernel/rejection.ts"
 import type { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
-import { dependencies_max, type Verdict, type WireCommand } from "../protocol/wire.ts"
+import { optionalDecoderOf } from "../protocol/decode.ts"
+import { dependencies_max, rowsSeen, type Verdict, type WireCommand, wireIds, wirePayload } from "../protocol/wire.ts"
 import { decidePushed } from "./push.ts"
 
 export const command_fields = object({
@@ -22,35 +23,35 @@ export const command_fields = object({
   rows_seen: json<JsonObject>({ default: {} })
 })
 
-/** Given commands with payload and ids looked at as well; 422 by `commands.N.…`. */
+/** The documents in a command; undefined where one is not as declared. */
+const parts = {
+  payload: optionalDecoderOf("the payload", () => wirePayload),
+  ids: optionalDecoderOf("the ids", () => wireIds),
+  rows_seen: optionalDecoderOf("the rows seen", () => rowsSeen)
+}
+/** The given commands, their documents checked; 422 by `commands.N.…`. */
 export const wireCommands = (
   given: ReadonlyArray<ValueOf<typeof command_fields>>
 ): Effect.Effect<ReadonlyArray<WireCommand>, Rejection> => {
   const errors: { [path: string]: ReadonlyArray<string> } = {}
-  const commands = given.map((command, at): WireCommand => {
-    const params = command.payload["params"] ?? {},
-      body = command.payload["body"] ?? {}
-    if (
-      !isJsonObject(params) ||
-      !Object.values(params).every((value) => typeof value === "string") ||
-      !isJsonObject(body)
-    )
+  const commands = given.flatMap((command, at): ReadonlyArray<WireCommand> => {
+    const { params, body } = command.payload
+    const payload = parts.payload({ params: params ?? {}, body: body ?? {} })
+    const ids = parts.ids(command.ids)
+    const rows_seen = parts.rows_seen(command.rows_seen)
+    if (payload === undefined)
       errors[`commands.${at}.payload`] = ["The payload must hold params (texts) and a body (object)."]
-    if (!Object.values(command.ids).every((ids) => Array.isArray(ids) && ids.every(Number.isSafeInteger)))
-      errors[`commands.${at}.ids`] = ["The ids must be lists of integers by table."]
-    if (!Object.values(command.rows_seen).every((made_at) => typeof made_at === "string"))
+    if (ids === undefined) errors[`commands.${at}.ids`] = ["The ids must be lists of integers by table."]
+    if (rows_seen === undefined)
       errors[`commands.${at}.rows_seen`] = ["The rows seen must be instants by table and id."]
-    return {
-      ...command,
-      rows_seen: command.rows_seen as { readonly [row: string]: string },
-      payload: { params: params as { [name: string]: string }, body: body as JsonObject },
-      ids: command.ids as { [table: string]: ReadonlyArray<number> }
-    }
+    return payload === undefined || ids === undefined || rows_seen === undefined
+      ? []
+      : [{ ...command, payload, ids, rows_seen }]
   })
   return Object.keys(errors).length > 0 ? Effect.fail(invalid(errors)) : Effect.succeed(commands)
 }
 
-/** Verdicts in order. Where one cannot be decided, what was decided before stands and is told; the rest is sent again. */
+/** Verdicts in order. Where a command cannot be decided, the verdicts before it are answered; the device sends the rest again. */
 export const decideInOrder = Effect.fnUntraced(function* (
   replica_id: number,
   commands: ReadonlyArray<WireCommand>,

@@ -1,4 +1,4 @@
-/** What the hosting lends the server's end of sync: tokens of devices' own, and the key that signs bundles. */
+/** Services the host provides to sync: tokens of devices, and the key that signs bundles. */
 import { Context, type Effect } from "effect"
 import type { Failure } from "../../core/kernel/endpoint.ts"
 import type { CommandRuntime } from "../../core/kernel/command-runtime.ts"
@@ -7,13 +7,13 @@ import type { Viewer } from "../../core/kernel/viewer.ts"
 import type { Seed } from "../protocol/signature.ts"
 
 export interface DeviceTokensShape {
-  /** A token of the device's own, within what the asking token may; its secret is told this once. */
+  /** A token of the device's own, with no more abilities than the caller's; its secret is given this once. */
   readonly issue: (
     name: string,
     viewer: Viewer,
     now: string
   ) => Effect.Effect<{ readonly id: number; readonly secret: string }, Failure, Store | CommandRuntime>
-  /** What the token may; undefined when it opens nothing any more. */
+  /** The token's abilities; undefined when it is not valid any more. */
   readonly abilitiesOf: (
     token_id: number,
     now: string
@@ -23,5 +23,5 @@ export interface DeviceTokensShape {
 }
 export class DeviceTokens extends Context.Service<DeviceTokens, DeviceTokensShape>()("flightcase/sync/DeviceTokens") {}
 
-/** Signs what the server gives a courier. */
+/** Signs the server's bundles. */
 export class BundleKey extends Context.Service<BundleKey, { readonly seed: Seed }>()("flightcase/sync/BundleKey") {}

@@ -10,7 +10,7 @@ import {
   type Input
 } from "../../core/kernel/endpoint.ts"
 import { insert, update } from "../../core/kernel/row-change.ts"
-import { boolean, integer, list, object, text, timestamp } from "../../core/kernel/field.ts"
+import { integer, list, object, text } from "../../core/kernel/field.ts"
 import { wholeNumber } from "../../core/kernel/input.ts"
 import { valueOf } from "../../core/kernel/query.ts"
 import { forbidden, invalidField, notFound } from "../../core/kernel/rejection.ts"
@@ -40,7 +40,7 @@ import { requireOwnReplica, verdictOf } from "./push.ts"
 import { redactionFor } from "../protocol/redaction.ts"
 import { replica_verdicts, replicas, verdictKey } from "./tables.ts"
 import * as Shown from "../../core/kernel/answer-schema.ts"
-import { serverShown, verdictsShown } from "./answers.ts"
+import { greeting, verdicts as verdictsAnswer } from "../protocol/answers.ts"
 
 /** Devices of an older schema may fetch, but what they record is not understood any more: they keep it and are told so. */
 export const client_schema_min = 1
@@ -158,15 +158,7 @@ const tooOldToRead = (schema_version: number): Answer<ErrorBody> => ({
 })
 const known = object({ n: integer({ required: true, min: 1 }), id: text({ required: true, max: 64 }) })
 const hello = postQuery("/api/v1/sync/replicas/{id}/hello", {
-  answer: {
-    replica: Shown.keys({ id: integer(), name: text(), last_n: integer() }),
-    server: serverShown,
-    now: timestamp(),
-    copied: boolean(),
-    leases: integer(),
-    push: boolean(),
-    signs: boolean()
-  },
+  answer: greeting,
   error_answers: { 426: null },
   name: "replicas.hello",
   summary: "A device tells where it stands, and learns whether it may go on",
@@ -286,7 +278,7 @@ const shownHere = (input: Input<OneReplica, {}>): Effect.Effect<Answer<One<"repl
 
 /** What became of commands a device sent, asked by its user even after it was revoked: what was decided must not be sent again by another. */
 const verdicts = postQuery("/api/v1/sync/replicas/{id}/verdicts", {
-  answer: { verdicts: verdictsShown },
+  answer: { verdicts: verdictsAnswer },
   name: "replicas.verdicts",
   summary: "Verdicts on commands of a device, those it has",
   ...writes,

@@ -1,4 +1,4 @@
-/** Blocks of ids for replicas: what is created offline keeps its id for ever. Asking twice with one number gives one block. */
+/** Blocks of ids for devices, whose rows keep their ids for ever. Requests with one number give one block. */
 import { Effect } from "effect"
 import { insert, type RowChange } from "../../core/kernel/row-change.ts"
 import { allocateIdRanges } from "../../core/kernel/ids.ts"

@@ -1,4 +1,4 @@
-/** Deciding a replica's commands: each in its own transaction together with the row that keeps it from being decided twice. */
+/** Decides a device's commands, each in a transaction of its own, with the row that keeps it from being decided twice. */
 import { Clock, Effect } from "effect"
 import { isLongerThan, json_body_bytes_max } from "../../core/kernel/body-limits.ts"
 import { type RowChange, update } from "../../core/kernel/row-change.ts"
@@ -15,6 +15,7 @@ import { Store } from "../../core/kernel/store/store.ts"
 import type { AnyRow, RowOf } from "../../core/kernel/table.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
 import { instantOf } from "../../core/values/time.ts"
+import { decoderOf } from "../protocol/decode.ts"
 import { commandDecided } from "../protocol/events.ts"
 import {
   blocked_status,
@@ -22,7 +23,8 @@ import {
   replicaStream,
   type Verdict,
   type WireCommand,
-  type WireError
+  type WireError,
+  wireError
 } from "../protocol/wire.ts"
 import { textDigest } from "./erasure.ts"
 import { lockReplica, replica_verdicts, replicas, verdictKey } from "./tables.ts"
@@ -59,7 +61,7 @@ const decideOnce = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Verdict, Failure, Store | CommandRuntime> {
   const store = yield* Store
   const replica = yield* requireOwnReplica(replica_id, viewer, true)
-  // What was said stays out of it: a person who is erased is in no payload that was kept.
+  // A digest instead of the payload: personal data must not outlive an erasure here.
   const fingerprint = isTooLong(command) ? "too long" : textDigest(canonicalJson([command.name, command.payload]))
   const known = yield* store.get(replica_verdicts, verdictKey(replica_id, command.id))
   const other =
@@ -83,7 +85,7 @@ const decideOnce = Effect.fnUntraced(function* (
     : yield* passOver(replica, command, idReusedError(known), viewer)
 })
 
-/** Its id stands for what was decided under it before. Where its number is the next one, the sequence moves on past it. */
+/** Refuses a command whose id was used before. The sequence moves on past its number. */
 const passOver = Effect.fnUntraced(function* (
   replica: RowOf<typeof replicas>,
   command: WireCommand,
@@ -103,7 +105,7 @@ const passOver = Effect.fnUntraced(function* (
 const movedOn = (replica_id: number, n: number, now: string): RowChange =>
   update(replicas, replica_id, { last_n: n, seen_at: now })
 
-/** Tells the verdict in the journal, for the device to find there whatever becomes of the reply; gives its position. */
+/** Records the verdict in the journal, where the device finds it even if the answer is lost; gives its position. */
 const recordVerdict = Effect.fnUntraced(function* (
   replica_id: number,
   { n, id, name }: WireCommand,
@@ -142,7 +144,7 @@ const decideNew = Effect.fnUntraced(function* (
     fingerprint,
     accepted: error === undefined,
     position,
-    error: (error ?? null) as Json,
+    error: error === undefined ? null : { ...error },
     decided_at: now
   }
   yield* store.apply([{ op: "insert", table: replica_verdicts, row }, movedOn(replica.id, command.n, now)])
@@ -150,8 +152,8 @@ const decideNew = Effect.fnUntraced(function* (
 })
 
 /**
- * What a command builds on was refused: to decide it would only give a riddle ("no such opportunity"). It takes its number
- * and its verdict like any other, so nothing waits for it; the first refused command of the chain is named as the cause.
+ * The refusal of a command that depends on a refused one: deciding it would only give a confusing error ("no such
+ * opportunity"). It uses up its number like any other; `cause` is the first refused command of the chain.
  */
 const refusedNeed = Effect.fnUntraced(function* (replica_id: number, { needs = [] }: WireCommand) {
   if (needs.length === 0) return undefined
@@ -162,7 +164,7 @@ const refusedNeed = Effect.fnUntraced(function* (replica_id: number, { needs = [
     .filter((one) => !one.accepted)
     .sort((one, other) => one.n - other.n)[0]
   if (refused === undefined) return undefined
-  const cause = (refused.error as WireError | null)?.cause ?? refused.id
+  const cause = (refused.error === null ? undefined : decodeStoredError(refused.error).cause) ?? refused.id
   return {
     status: blocked_status,
     message: `Not decided: it builds on command ${refused.n}, which was refused.`,
@@ -215,7 +217,7 @@ const attempt = Effect.fnUntraced(function* (
   )
 })
 
-/** A row it names that is not the one its person saw: a backup was put back, and the id given anew. */
+/** The refusal of a command that names a row other than its person saw: after a restore the id was given to another row. */
 const otherRow = Effect.fnUntraced(function* ({
   rows_seen = {}
 }: WireCommand): Effect.fn.Return<WireError | undefined, Failure, Store | CommandRuntime> {
@@ -242,7 +244,7 @@ const otherRow = Effect.fnUntraced(function* ({
     const table = catalogue.tables.find((one) => one.name === name)
     const found = rows.get(row)
     if (table === undefined || found === undefined || found["created_at"] === made_at) continue
-    // What a device has sent once more is the same row, though it was made anew.
+    // A row whose creation was pushed again after a restore is the same one.
     const [first] =
       made_by === undefined
         ? []
@@ -279,10 +281,12 @@ const foreignId = Effect.fnUntraced(function* (replica_id: number, command: Wire
   return undefined
 })
 
-/** By characters, and twice what a request may have: what a device took is not refused for how it counts. */
+/** Counted in characters, with twice a request's limit: a command a device took must not be refused for how length is counted. */
 const isTooLong = ({ payload }: WireCommand): boolean => isLongerThan(payload, 2 * json_body_bytes_max)
 
-/** A verdict as it was kept. */
+/** The error of a verdict, from the column that keeps it. */
+export const decodeStoredError: (stored: Json) => WireError = decoderOf("the error of a verdict", () => wireError)
+/** A stored verdict as it is sent. */
 export const verdictOf = (row: {
   readonly id: string
   readonly accepted: boolean
@@ -292,5 +296,5 @@ export const verdictOf = (row: {
   id: row.id,
   status: row.accepted ? "accepted" : "rejected",
   ...(row.position === null ? {} : { position: row.position }),
-  ...(row.error === null ? {} : { error: row.error as WireError })
+  ...(row.error === null ? {} : { error: decodeStoredError(row.error) })
 })

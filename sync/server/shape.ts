@@ -1,4 +1,4 @@
-/** The journal as one Electric shape: snapshot and tail alike are its events in order, cut to what the reader may see. */
+/** The journal as one shape of Electric's protocol: its events in order, redacted to what the reader may see. */
 import { Effect, Option } from "effect"
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
 import type { Answer, Failure } from "../../core/kernel/endpoint.ts"
@@ -72,7 +72,7 @@ export const shapeAnswer = Effect.fnUntraced(function* (
   const from = offset === "-1" ? 0 : offset === "now" ? head : Number(offset.split("_")[0])
   if (offset !== "-1" && offset !== "now") {
     if (valueOf(query, "handle") !== handle) return mustRefetch(handle)
-    // A reader who has seen what this journal does not hold followed one that a backup has taken the place of.
+    // A reader ahead of this journal followed the one before a restore.
     if (!(yield* isOffsetValid(store, offset)))
       return mustRefetch(
         yield* newHandle(store, viewer, replica_id, redaction.fingerprint, redaction.token_fingerprint)
@@ -81,10 +81,10 @@ export const shapeAnswer = Effect.fnUntraced(function* (
   if (live && from >= head && Option.isSome(tail)) yield* tail.value.grown(mark, live_wait_millis)
   const until = yield* lastPosition(store)
   const found = (yield* eventsAfter(store, from, events_per_chunk)).filter((event) => event.position <= until)
-  // Who the reader is was asked before: once that may be another, no more is told before it is asked again.
+  // The reader's rights were loaded before the wait: events after one that may change them wait for the next request.
   const turned = found.findIndex((event) => event.position > head && changesReader(catalogue, event))
   const events = turned < 0 ? found : found.slice(0, turned + 1)
-  // Hidden events move the offset too, or a reader would ask for them for ever.
+  // Events the reader may not see move the offset, too; else they would be asked for again and again.
   const reached = turned < 0 && events.length < events_per_chunk ? until : events.at(-1)!.position
   const messages: Array<Messages[number]> = []
   for (const event of events) {

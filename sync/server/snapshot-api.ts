@@ -1,4 +1,4 @@
-/** How a device asks to be filled, and to be compared (see sync/protocol/snapshot.ts). */
+/** The endpoints of fills and checksums (see sync/protocol/snapshot.ts). */
 import { Effect } from "effect"
 import { type Endpoint, type Failure, get, type Input } from "../../core/kernel/endpoint.ts"
 import { integer, text } from "../../core/kernel/field.ts"
@@ -6,7 +6,8 @@ import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
 import { requireOwnReplica } from "./push.ts"
 import { checksumsAnswer, planAnswer, rows_per_page_max, rowsAnswer, type SnapshotReader } from "./snapshot.ts"
-import { checksumsShown, mustRefetchShown, planShown, private_says, rowsShown, shape_says } from "./answers.ts"
+import { checksumPage, snapshotPage, snapshotPlan } from "../protocol/snapshot.ts"
+import { mustRefetchShown, private_says, shape_says } from "./answers.ts"
 
 const reads = { ability: "sync:read", permission: null, metering_weight: 0, server_only: true } as const
 const refetch_says = { ...private_says, "Electric-Handle": shape_says["Electric-Handle"] }
@@ -35,7 +36,7 @@ const readerOf = Effect.fnUntraced(function* ({
 
 export const fillEndpoints: ReadonlyArray<Endpoint> = [
   get("/api/v1/sync/snapshot", {
-    answer: { snapshot: planShown },
+    answer: { snapshot: snapshotPlan },
     error_answers: { 404: null },
     answer_headers: private_says,
     name: "replicas.snapshot",
@@ -57,7 +58,7 @@ export const fillEndpoints: ReadonlyArray<Endpoint> = [
       })
   }),
   get("/api/v1/sync/snapshot/rows", {
-    answer: { page: rowsShown },
+    answer: { page: snapshotPage },
     error_answers: { 404: null, 409: mustRefetchShown },
     answer_headers: refetch_says,
     name: "replicas.rows",
@@ -71,7 +72,7 @@ export const fillEndpoints: ReadonlyArray<Endpoint> = [
       })
   }),
   get("/api/v1/sync/checksums", {
-    answer: { page: checksumsShown },
+    answer: { page: checksumPage },
     error_answers: { 404: null, 409: mustRefetchShown },
     answer_headers: refetch_says,
     name: "replicas.checksums",

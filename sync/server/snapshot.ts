@@ -22,7 +22,7 @@ import {
   type SnapshotPlan,
   splitCursor
 } from "../protocol/snapshot.ts"
-import type { WireError } from "../protocol/wire.ts"
+import { decodeStoredError } from "./push.ts"
 import { replica_devices } from "./devices.ts"
 import { newHandle, handleOf, isOffsetValid, offset_pattern, offsetOf } from "./cursor.ts"
 import { type Redaction, redactionFor } from "../protocol/redaction.ts"
@@ -82,7 +82,7 @@ export const planAnswer = Effect.fnUntraced(function* (
           n: one.n,
           id: one.id,
           status: one.accepted ? ("accepted" as const) : ("rejected" as const),
-          ...(one.error === null ? {} : { error: one.error as WireError })
+          ...(one.error === null ? {} : { error: decodeStoredError(one.error) })
         })),
       leases: leases.map(({ entity, from, to }) => ({ entity, from, to })),
       erased: yield* erasedAfter(store, catalogue, (yield* store.get(replica_devices, replica_id))?.position ?? 0)
@@ -101,7 +101,7 @@ const erasedAfter = Effect.fnUntraced(function* (store: StoreShape, { scrubs }: 
   return scrubsOf(
     scrubs,
     events.map((row) => store.decode(journal, row) as StoredEvent)
-  )
+  ).map(({ streams, placeholders, kept }) => ({ streams, placeholders, ...(kept === undefined ? {} : { kept }) }))
 })
 /** More commands than a device can have waiting for a verdict. */
 const decided_max = 10_000

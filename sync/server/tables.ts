@@ -1,4 +1,4 @@
-/** What the server keeps about replicas, outside the journal. */
+/** The server's tables about devices, outside the journal. */
 import { Effect } from "effect"
 import type { TableSuccession } from "../../core/kernel/catalogue.ts"
 import { boolean, integer, json, text, timestamp } from "../../core/kernel/field.ts"

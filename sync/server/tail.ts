@@ -1,4 +1,4 @@
-/** Waiting for the journal to grow: whoever appends wakes whoever follows. */
+/** Waiting for new events in the journal: each append wakes those who wait. */
 import { Context, Effect } from "effect"
 
 export interface TailShape {

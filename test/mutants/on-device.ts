@@ -385,7 +385,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "two syncs of one folder run side by side",
-    file: "sync/device/device.ts",
+    file: "sync/device/sync-lock.ts",
     within: "lockSync",
     find: 'try { lock.exec("begin exclusive") }',
     replace: 'try { lock.exec("begin") }',
@@ -394,7 +394,7 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
   {
     name: "a bundle that another server signed is taken in",
     file: "sync/device/bundle.ts",
-    within: "importBundle",
+    within: "openBundle",
     find: "profile.server_key === undefined || !isSignedBy(sealed, profile.server_key)",
     replace: "profile.server_key === undefined",
     killed_by: [

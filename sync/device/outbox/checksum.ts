@@ -1,7 +1,7 @@
-/** A command's checksum: what was acknowledged is what is read, or it is told that it is not. */
+/** A command's checksum: a row that is not what was acknowledged is reported as damaged. */
 import { createHash } from "node:crypto"
 
-/** The parts as the outbox holds them: numbers and texts of one row. */
+/** The columns a checksum covers, as the outbox holds them. */
 export interface ChecksummedParts {
   readonly n: unknown
   readonly id: unknown
@@ -15,6 +15,6 @@ export const checksumOf = ({ n, id, name, payload, ids, issued_at }: Checksummed
   createHash("sha256")
     .update(JSON.stringify([Number(n), id, name, payload, ids, issued_at]))
     .digest("hex")
-/** A command kept by a release that knew no checksums has none. */
+/** Rows without a checksum, of releases before it was added, count as intact. */
 export const isIntact = (row: ChecksummedParts & { readonly checksum: unknown }): boolean =>
   row.checksum === null || row.checksum === undefined || row.checksum === checksumOf(row)

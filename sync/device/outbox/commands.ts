@@ -1,4 +1,4 @@
-/** Commands and their states: from being acknowledged here to the journal's verdict, and what a person does about a refused one. */
+/** Commands and their states: from acknowledgement to the journal's verdict, and how people resolve refused ones. */
 import type { Verdict, WireCommand, WireError } from "../../protocol/wire.ts"
 import {
   type CommandContext,
@@ -10,15 +10,16 @@ import {
 import type { Leasing } from "./leases.ts"
 import type { OutboxDependencies } from "./dependencies.ts"
 import { checksumOf } from "./checksum.ts"
-import { columns, type OutboxTables } from "./tables.ts"
+import { columns } from "./rows.ts"
+import type { OutboxTables } from "./tables.ts"
 
 export interface OutboxCommands {
   /**
-   * Appends a command and moves the lease cursors its ids came from, in one durable transaction; gives it its number and
-   * the earlier commands it needs.
+   * Appends a command and marks its ids as used, in one durable transaction; gives it its number and the earlier commands
+   * it depends on.
    */
   readonly append: (command: Omit<WireCommand, "n" | "needs">, about?: CommandContext) => WireCommand
-  /** A command decided anew needed more ids than before: they are its own from now on. */
+  /** Stores the ids of a command that needed more of them when it was decided anew. */
   readonly extendIds: (n: number, ids: WireCommand["ids"]) => void
   /** Commands not yet settled, in order. */
   readonly pending: () => ReadonlyArray<OutboxCommand>
@@ -32,13 +33,13 @@ export interface OutboxCommands {
   readonly all: () => ReadonlyArray<OutboxCommand>
   readonly byState: (state: CommandState) => ReadonlyArray<OutboxCommand>
   readonly find: (id: string) => OutboxCommand | undefined
-  /** Commands recorded to settle this one, in order. */
+  /** Commands recorded to resolve this one, in order. */
   readonly successors: (id: string) => ReadonlyArray<OutboxCommand>
   /** Held commands that wait for this one, in order. */
   readonly heldBy: (id: string) => ReadonlyArray<OutboxCommand>
   /**
-   * What the journal said about commands; saying it again changes nothing. A command that was not decided is held by its
-   * cause; so is one refused for where its row stands when an earlier command on that row was refused in the same run.
+   * Stores the journal's verdicts; the same verdict again changes nothing. A command that was not decided is held by its
+   * cause. So is one refused for the state of its row when an earlier command on that row was refused, too.
    */
   readonly settle: (
     verdicts: ReadonlyArray<{
@@ -47,30 +48,30 @@ export interface OutboxCommands {
       readonly error?: WireError | undefined
     }>
   ) => void
-  /** A person settled a refused or held command without a new one being needed. It stays in the history. */
+  /** Marks a refused or held command as resolved. It stays in the history. */
   readonly resolve: (id: string, how: ResolutionRecorded | "dropped") => void
-  /** A held command waits for another one, or for none any more: then it is a conflict of its own. */
+  /** Makes a held command wait for another one; `unhold`: for none any more, it is a conflict of its own. */
   readonly holdFor: (id: string, cause: string) => void
   readonly unhold: (id: string, error: WireError) => void
   readonly counts: () => { readonly [state: string]: number }
 }
 
-/** State by state, each a look into the index: the whole history is not read for every command. */
+/** State by state, each by the index, so that the whole history is not read for every command. */
 const highest_settled = `select max(n) from (${command_states
   .filter((state) => state !== "pending")
   .map((state) => `select max(n) as n from commands where state = '${state}'`)
   .join(" union all ")})`
-/** Refused for where something stands, not for what was asked of it. */
-const isAboutStanding = (error: WireError | undefined): boolean =>
+/** Whether a command was refused for the state of a row, and not for its own values. */
+const isAboutState = (error: WireError | undefined): boolean =>
   error?.status === 404 || Object.keys(error?.errors ?? {}).some((field) => field === "state" || field === "status")
 
-/** A command, what it needs and the ids it takes are kept in one step. */
+/** A command, its dependencies and the ids it uses are stored in one transaction. */
 export const openCommandStore = (
   { all, kept, prepared, sign, transaction, lastN }: OutboxTables,
   { takeIds }: Pick<Leasing, "takeIds">,
   { saveCreatedRows, trackDependencies, untrackDependencies, followed, seenOf }: OutboxDependencies
 ): OutboxCommands => {
-  // What was dropped or replaced can be so only once; a release is of held commands alone.
+  // A command is dropped or replaced only once; only held commands are released.
   const resolveOne = prepared(
     "update commands set state = ? where id = ? and (state = 'held' or (state = 'rejected' and ? <> 'released'))"
   )
@@ -133,7 +134,7 @@ export const openCommandStore = (
         const write = prepared("update commands set state = ?, error = ?, cause = ? where n = ? and state = 'pending'")
         for (const { n, status, error } of [...verdicts].sort((one, other) => one.n - other.n)) {
           const cause =
-            status === "accepted" ? undefined : (error?.cause ?? (isAboutStanding(error) ? followed(n) : undefined))
+            status === "accepted" ? undefined : (error?.cause ?? (isAboutState(error) ? followed(n) : undefined))
           write.run(
             cause === undefined ? status : "held",
             error === undefined ? null : JSON.stringify(error),

@@ -1,32 +1,39 @@
-/** What builds on what: the rows a command made and the streams it touched, and so which earlier commands a later one needs or follows. */
+/**
+ * Dependencies between commands: the rows a command made and the streams it touched, and so which earlier commands a later
+ * one depends on or follows.
+ */
 import { dependencies_max, type WireCommand } from "../../protocol/wire.ts"
 import type { CommandContext, OutboxCommand } from "./command.ts"
 import type { Leasing } from "./leases.ts"
-import { columns, type OutboxTables, parsed } from "./tables.ts"
+import { columns, decodeRowsSeen } from "./rows.ts"
+import type { OutboxTables } from "./tables.ts"
 
 const rowRef = (row: string): string => `row:${row}`
 const streamRef = (stream: string): string => `stream:${stream}`
 
 export interface OutboxDependencies {
-  /** The rows a command is to make, by the ids it took. */
+  /** Stores which rows a command makes, by the ids it took. */
   readonly saveCreatedRows: (n: number, ids: WireCommand["ids"]) => void
-  /** The pending commands that made what one names. */
+  /** The pending commands that make the rows a command names. */
   readonly earlierCreators: (n: number, named: ReadonlyArray<string>) => ReadonlyArray<string>
-  /** Keeps the streams it touched and the rows it made; gives the pending commands that made what it names. */
+  /** Stores the streams it touched and the rows it makes; gives the pending commands that make the rows it names. */
   readonly trackDependencies: (n: number, ids: WireCommand["ids"], about: CommandContext) => ReadonlyArray<string>
-  /** An accepted command is built on, and followed, no more. */
+  /** Forgets an accepted command: later ones depend on it no more. */
   readonly untrackDependencies: (n: number) => void
-  /** The refused command another one follows: earlier, on a stream of its own, and not yet settled when it was recorded. */
+  /** The refused command that a command follows: earlier, on the same stream, and not settled when this one was recorded. */
   readonly followed: (n: number) => string | undefined
-  /** Of rows with ids of its own a device says by its needs what they are. What is released says what its person saw, not what is there now. */
+  /**
+   * When the rows it names were made, without rows of the device's own: those are named by the commands that made them. A
+   * released command keeps what was seen when it was first recorded.
+   */
   readonly seenOf: (about: CommandContext) => { readonly [row: string]: string }
-  /** Commands that were to make a row (`table/id`), in order; accepted ones only after a reopening. */
+  /** Commands that make a row (`table/id`), in order; accepted ones only after a reopening. */
   readonly creatorsOf: (row: string) => ReadonlyArray<OutboxCommand>
 }
 
-/** Reads and writes inside its caller's transaction. */
+/** It reads and writes inside its caller's transaction. */
 export const openDependencies = (
-  { all, kept, prepared }: OutboxTables,
+  { all, kept, prepared, reading }: OutboxTables,
   { leases: { isLost }, isLeased }: Leasing
 ): OutboxDependencies => {
   const saveCreatedRows = (n: number, ids: WireCommand["ids"]): void => {
@@ -40,7 +47,7 @@ export const openDependencies = (
     for (const row of named) {
       const [table = "", id] = row.split("/")
       const lost = isLost({ n }, { table, id: Number(id) })
-      // Once the id is lost it is another row that is named by it.
+      // Once the id is lost, it names another row.
       for (const maker of all(making, rowRef(row), n))
         if (lost || !isLost({ n: Number(maker["n"]) }, { table, id: Number(id) }))
           makers.set(Number(maker["n"]), String(maker["id"]))
@@ -65,17 +72,13 @@ export const openDependencies = (
     return row === undefined ? undefined : String(row["cause"])
   }
   const seenOf = ({ rows_seen = {}, replaces }: CommandContext): { readonly [row: string]: string } => {
-    const before =
-      replaces?.how !== "released"
-        ? undefined
-        : all("select rows_seen from commands where id = ?", replaces.id)[0]?.["rows_seen"]
+    const [before] = replaces?.how === "released" ? all("select rows_seen from commands where id = ?", replaces.id) : []
+    const replaced = before === undefined ? {} : reading(() => decodeRowsSeen(before["rows_seen"]))
     return Object.fromEntries(
-      Object.entries({ ...rows_seen, ...(parsed(before as string | undefined) as typeof rows_seen | null) }).filter(
-        ([row]) => {
-          const [table = "", id] = row.split("/")
-          return !isLeased(table, Number(id))
-        }
-      )
+      Object.entries({ ...rows_seen, ...replaced }).filter(([row]) => {
+        const [table = "", id] = row.split("/")
+        return !isLeased(table, Number(id))
+      })
     )
   }
   return {

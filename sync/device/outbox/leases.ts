@@ -1,45 +1,46 @@
 /**
- * Leases: the blocks of ids a device may give by itself, how far each is used up, and the ids it lost when a server came
- * back from a backup that does not know their block.
+ * Leases: the blocks of ids a device may use without asking, how far each is used up, and the ids it lost when a server was
+ * restored from a backup that does not know their block.
  */
 import type { LeaseRange, WireCommand } from "../../protocol/wire.ts"
 import type { CommandReference } from "../replica/references.ts"
 import type { OutboxCommand } from "./command.ts"
+import { decodeLeaseRow } from "./rows.ts"
 import type { OutboxTables } from "./tables.ts"
 
 export interface OutboxLeases {
   /** Ids left per table. */
   readonly idsLeft: (table: string) => number
-  /** The next ids of a table, without taking them: `append` takes what a command used. */
+  /** The next ids of a table, without using them up: `append` does that for the ids of its command. */
   readonly peekIds: (table: string, skip: number, count: number) => ReadonlyArray<number>
   readonly addLease: (request_no: number, ranges: ReadonlyArray<LeaseRange>) => void
-  /** All blocks there ever were, and how many were asked for. */
+  /** All blocks, used up or not, and how many were requested. */
   readonly leases: () => {
     readonly blocks: ReadonlyArray<LeaseRange & { readonly request_no: number }>
     readonly blocks_asked: number
   }
-  /** Of these blocks only what was granted is left; the rest is lost. */
+  /** Reduces these blocks to what the server granted; the rest is lost. */
   readonly trimLeases: (blocks: ReadonlyArray<LeaseRange>, granted: ReadonlyArray<LeaseRange>) => void
-  /** Those of a command's ids that are still leased to this device; where one of a table's is not, none of that table's. */
+  /** A command's ids that are still leased to this device; none of a table where one of that table's is not. */
   readonly leasedAmong: (command: Pick<OutboxCommand, "n">, ids: WireCommand["ids"]) => WireCommand["ids"]
-  /** Whether this id was the device's own when the command was recorded, and is not any more: a row that has it now is another one. */
+  /** Whether the id was leased when the command was recorded, and is not any more: a row that has it now is another one. */
   readonly isLost: (command: Pick<OutboxCommand, "n">, row: CommandReference) => boolean
-  /** The number under which the next block of a table is asked for; the same until its lease has arrived. */
+  /** The number of the next request for a block of a table; the same until the lease has arrived. */
   readonly leaseRequestNo: (table: string) => number
 }
-/** What other parts of the outbox do with leases, inside transactions of theirs. */
+/** What other parts of the outbox do with leases, in their own transactions. */
 export interface Leasing {
   readonly leases: OutboxLeases
-  /** Moves the cursors past ids a command used. */
+  /** Marks ids a command used as used up. */
   readonly takeIds: (ids: WireCommand["ids"]) => void
-  /** Whether an id is in a block of this device, taken or not. */
+  /** Whether an id is in a block of this device, used or not. */
   readonly isLeased: (table: string, id: number) => boolean
-  /** What of a block is in none of these ranges is this device's no more, nor are rows that commands of up to now meant by it. */
+  /** Marks the ids of a block that are in none of these ranges as lost: for commands of up to now they name other rows. */
   readonly lose: (block: LeaseRange, ranges: ReadonlyArray<LeaseRange>) => void
 }
 
-/** What is lost is kept with the last number given until then: commands after it mean another row by the id. */
-export const openLeases = ({ all, prepared, transaction, lastN }: OutboxTables): Leasing => {
+/** Lost ids are stored with the last command's number: later commands mean another row by the same id. */
+export const openLeases = ({ all, prepared, reading, transaction, lastN }: OutboxTables): Leasing => {
   const keepLost = prepared("insert into lost_ids (entity, first, last, up_to_n) values (?, ?, ?, ?)")
   const lose = (block: LeaseRange, ranges: ReadonlyArray<LeaseRange>): void => {
     const up_to_n = lastN()
@@ -81,12 +82,9 @@ export const openLeases = ({ all, prepared, transaction, lastN }: OutboxTables):
     peekIds: (table, skip, count) => {
       const ids: Array<number> = []
       let skipped = 0
-      for (const range of all(
-        "select next, last from leases where entity = ? and next <= last order by first",
-        table
-      )) {
-        for (let id = Number(range["next"]); id <= Number(range["last"]) && ids.length < count; id++)
-          if (skipped++ >= skip) ids.push(id)
+      for (const row of all("select * from leases where entity = ? and next <= last order by first", table)) {
+        const { next, last } = reading(() => decodeLeaseRow(row))
+        for (let id = next; id <= last && ids.length < count; id++) if (skipped++ >= skip) ids.push(id)
       }
       return ids
     },
@@ -119,7 +117,7 @@ export const openLeases = ({ all, prepared, transaction, lastN }: OutboxTables):
       transaction(() => {
         for (const block of blocks) {
           const [row] = all(
-            "select next from leases where entity = ? and first = ? and last = ?",
+            "select * from leases where entity = ? and first = ? and last = ?",
             block.entity,
             block.from,
             block.to
@@ -129,6 +127,7 @@ export const openLeases = ({ all, prepared, transaction, lastN }: OutboxTables):
           )
           if (row === undefined || (left.length === 1 && left[0]!.from === block.from && left[0]!.to === block.to))
             continue
+          const { next } = reading(() => decodeLeaseRow(row))
           lose(block, left)
           prepared("delete from leases where entity = ? and first = ?").run(block.entity, block.from)
           for (const { from, to } of left) {
@@ -136,7 +135,7 @@ export const openLeases = ({ all, prepared, transaction, lastN }: OutboxTables):
               block.entity,
               from,
               to,
-              Math.min(to + 1, Math.max(from, Number(row["next"])))
+              Math.min(to + 1, Math.max(from, next))
             )
           }
         }

@@ -1,13 +1,14 @@
 /**
- * The outbox: commands acknowledged here and not yet settled, with the leases their ids come from. It is the only
- * data a device cannot get back from the server, so it has a file of its own (WAL, synchronous=FULL), and a command is
- * acknowledged only after its transaction here has reached the disk.
+ * The outbox: acknowledged commands that are not settled yet, with the leases their ids come from. It is the only data a
+ * device cannot get back from the server. So it has a file of its own (WAL, synchronous=FULL), and a command is
+ * acknowledged only after its transaction has reached the disk.
  */
 import { DatabaseSync } from "node:sqlite"
 import { openCommandStore, type OutboxCommands } from "./commands.ts"
 import { openLeases, type OutboxLeases } from "./leases.ts"
 import { openDependencies, type OutboxDependencies } from "./dependencies.ts"
 import { openReopening, type OutboxReopening } from "./reopening.ts"
+import { decodeMetaRow } from "./rows.ts"
 import { openTables } from "./tables.ts"
 import { openOutcomes, type OutboxOutcomes } from "./outcomes.ts"
 
@@ -30,14 +31,17 @@ export const openOutbox = (db: DatabaseSync): Outbox => {
   const tables = openTables(db)
   const leasing = openLeases(tables)
   const needs = openDependencies(tables, leasing)
-  const { all, prepared } = tables
+  const { all, prepared, reading } = tables
   return {
     ...openCommandStore(tables, leasing, needs),
     ...openOutcomes(tables),
     ...leasing.leases,
     ...openReopening(tables, leasing, needs),
     creatorsOf: needs.creatorsOf,
-    get: (key) => all("select value from meta where key = ?", key)[0]?.["value"] as string | undefined,
+    get: (key) => {
+      const [row] = all("select value from meta where key = ?", key)
+      return row === undefined ? undefined : reading(() => decodeMetaRow(row)).value
+    },
     set: (key, value) => {
       prepared(
         "insert into meta (key, value) values (?, ?) on conflict (key) do update set value = excluded.value"

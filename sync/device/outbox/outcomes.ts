@@ -1,20 +1,21 @@
-/** What is kept beside what is sent: what a command did here when it was recorded, and what its person is told became of it. */
+/** What is stored beside a command: its effects here when it was recorded, and its outcome as reported to its person. */
 import type { JsonObject } from "../../../core/kernel/json.ts"
 import type { WireCommand } from "../../protocol/wire.ts"
 import type { CommandOutcome } from "../outcomes/outcome.ts"
 import type { OutboxCommand, RecordedEffects } from "./command.ts"
-import { columns, type OutboxTables, parsed } from "./tables.ts"
+import { columns, decodeOutcome, decodeRecordedEffects } from "./rows.ts"
+import type { OutboxTables } from "./tables.ts"
 
 export interface OutboxOutcomes {
-  /** Nothing once the server's outcome was compared with it. */
+  /** A command's effects here; undefined once the server's outcome was compared with them. */
   readonly recordedOf: (n: number) => RecordedEffects | undefined
-  /** Keeps what became of commands; a command once accounted for stays so. */
+  /** Stores the outcomes of commands. A stored outcome stays. */
   readonly saveOutcomes: (accounts: ReadonlyArray<{ readonly n: number; readonly account: JsonObject }>) => void
-  /** Accepted commands with something to tell (`account.merged`, `account.differences`); those not yet seen, or all. */
+  /** Accepted commands with something to report (`account.merged`, `account.differences`); unread ones, or all. */
   readonly told: (all: boolean) => ReadonlyArray<OutboxCommand>
   /**
-   * Has what is kept beside what is sent cut to what its person may see, and what was sent, once it is settled for good. False
-   * while another process reads: what was there is still on the disk.
+   * Redacts effects and outcomes to what their person may see, and payloads of settled commands. False while another
+   * process reads the file: what was removed is still on the disk.
    */
   readonly redact: (how: {
     readonly recorded: (recorded: RecordedEffects) => RecordedEffects
@@ -22,15 +23,16 @@ export interface OutboxOutcomes {
     /** Undefined: all of it stays. */
     readonly sent?: ((command: OutboxCommand) => WireCommand["payload"]) | undefined
   }) => boolean
-  /** The person has seen what is told about commands up to this number. */
+  /** Marks the reports about commands up to this number as read. */
   readonly seen: (n: number) => void
 }
 
 /** Never changes a command's state. */
-export const openOutcomes = ({ all, kept, prepared, sign, transaction }: OutboxTables): OutboxOutcomes => ({
-  recordedOf: (n) =>
-    parsed(all("select outcome from commands where n = ?", n)[0]?.["outcome"] as string | null | undefined) ??
-    undefined,
+export const openOutcomes = ({ all, kept, prepared, reading, sign, transaction }: OutboxTables): OutboxOutcomes => ({
+  recordedOf: (n) => {
+    const [row] = all("select outcome from commands where n = ? and outcome is not null", n)
+    return row === undefined ? undefined : reading(() => decodeRecordedEffects(row["outcome"]))
+  },
   saveOutcomes: (accounts) => {
     if (accounts.length === 0) return
     transaction(() => {
@@ -43,12 +45,14 @@ export const openOutcomes = ({ all, kept, prepared, sign, transaction }: OutboxT
     for (const { n, outcome, account } of all(
       "select n, outcome, account from commands where outcome is not null or account is not null"
     )) {
-      const [was, told] = [outcome as string | null, account as string | null]
-      const cut = [
-        was === null ? null : JSON.stringify(how.recorded(JSON.parse(was))),
-        told === null ? null : JSON.stringify(how.account(JSON.parse(told)))
-      ] as const
-      if (cut[0] !== was || cut[1] !== told) due.push([Number(n), ...cut])
+      const redacted = reading(
+        () =>
+          [
+            outcome === null ? null : JSON.stringify(how.recorded(decodeRecordedEffects(outcome))),
+            account === null ? null : JSON.stringify(how.account(decodeOutcome(account)))
+          ] as const
+      )
+      if (redacted[0] !== outcome || redacted[1] !== account) due.push([Number(n), ...redacted])
     }
     if (due.length > 0)
       transaction(() => {

@@ -1,31 +1,32 @@
 /**
- * Reopening: a backup took the place of the server's data, and what it settled since is to be sent again; numbers given
- * up meanwhile are sent emptied, for the sequence's sake.
+ * Reopening: the server was restored from a backup, so commands it has settled since are sent again. Numbers of commands
+ * dropped or replaced meanwhile are sent without content, to keep the sequence without gaps.
  */
 import { type LeaseRange, dependencies_max, type WireCommand } from "../../protocol/wire.ts"
 import type { OutboxCommand } from "./command.ts"
 import type { Leasing } from "./leases.ts"
 import type { OutboxDependencies } from "./dependencies.ts"
-import { columns, type OutboxTables, parsed } from "./tables.ts"
+import { columns, decodeLeaseRow, decodeWithdrawn } from "./rows.ts"
+import type { OutboxTables } from "./tables.ts"
 
 export interface OutboxReopening {
   /**
-   * The server has forgotten what came after a number: a backup took its place. What was settled by it there is pending
-   * again, and ids of blocks it does not know are given no more. Says how many commands that are. What made the rows a
-   * command names (`named`) may be refused this time: all that is sent again says anew what it needs.
+   * The restored server has forgotten all commands after a number: those it had settled become pending again, and ids of
+   * blocks it does not know are used no more. Gives how many commands that are. The commands that make the rows a command
+   * names (`named`) may be refused this time, so dependencies are worked out anew.
    */
   readonly reopen: (
     last_n: number,
     leases: ReadonlyArray<LeaseRange>,
     named?: (command: OutboxCommand) => ReadonlyArray<string>
   ) => number
-  /** What is to be sent, in order: what is pending; after a reopening also numbers given up since, emptied, for the sequence's sake. */
+  /** What to send, in order: pending commands; after a reopening also numbers given up, without content. */
   readonly toSend: () => ReadonlyArray<WireCommand>
 }
 
-/** All of a reopening is kept in one step. */
+/** A reopening is one transaction. */
 export const openReopening = (
-  { all, kept, prepared, transaction }: OutboxTables,
+  { all, kept, prepared, reading, transaction }: OutboxTables,
   { lose }: Pick<Leasing, "lose">,
   { saveCreatedRows, earlierCreators }: Pick<OutboxDependencies, "saveCreatedRows" | "earlierCreators">
 ): OutboxReopening => ({
@@ -34,8 +35,9 @@ export const openReopening = (
       const changed = prepared(
         "update commands set state = 'pending', error = null, cause = null where n > ? and state in ('accepted', 'rejected', 'held')"
       ).run(last_n)
-      for (const { entity, first, last } of all("select entity, first, last from leases")) {
-        const block = { entity: String(entity), from: Number(first), to: Number(last) }
+      for (const row of all("select * from leases")) {
+        const { entity, first, last } = reading(() => decodeLeaseRow(row))
+        const block = { entity, from: first, to: last }
         const known = leases.some(
           ({ entity, from, to }) => entity === block.entity && from <= block.from && to >= block.to
         )
@@ -64,8 +66,8 @@ export const openReopening = (
       return Number(changed.changes)
     }),
   toSend: () => {
-    const withdrawn: ReadonlyArray<number> =
-      parsed(all("select value from meta where key = 'withdrawn'")[0]?.["value"] as string | undefined) ?? []
+    const [row] = all("select value from meta where key = 'withdrawn'")
+    const withdrawn = row === undefined ? [] : reading(() => decodeWithdrawn(row["value"]))
     const pending = all(`select ${columns} from commands where state = 'pending' order by n`).map(kept)
     if (pending.length === 0 || withdrawn.length === 0) return pending
     const empty = all(

@@ -1,19 +1,19 @@
 /**
- * What can still be read of an outbox, whatever has happened to its file: row by row, by each of its trees, and where
- * those are damaged page by page. One bad row takes no other along.
+ * What can still be read of a damaged outbox: row by row through SQLite, and page by page where that fails. One bad row
+ * does not keep others from being read.
  */
 import { existsSync, readFileSync } from "node:fs"
 import { DatabaseSync } from "node:sqlite"
-import type { Json } from "../../../core/kernel/json.ts"
 import { isIntact } from "./checksum.ts"
-import { command_states, type CommandState, type OutboxCommand } from "./command.ts"
+import type { OutboxCommand } from "./command.ts"
+import { decodeErrorText, decodeSalvagedRow } from "./rows.ts"
 import { type Cell, rowsInPages } from "./sqlite-pages.ts"
 
 export type SalvagedCommand = Pick<
   OutboxCommand,
   "n" | "id" | "name" | "issued_at" | "state" | "payload" | "ids" | "error"
 > & {
-  /** It could be read, but is not what was written: to be looked at with care. */
+  /** It could be read, but its checksum does not hold. */
   readonly altered?: true
 }
 export interface Salvage {
@@ -90,42 +90,12 @@ const byPages = (path: string): ReadonlyArray<SalvagedCommand> => {
   })
 }
 
-/** A command, if that is what the row holds. */
+/** A command, if that is what the row holds. An error that cannot be read is left out. */
 const savedFrom = (row: { readonly [column: string]: unknown }): SalvagedCommand | undefined => {
-  const { n, id, name, payload, ids, issued_at, state, error } = row
-  if (!Number.isSafeInteger(n) || [id, name, payload, ids, issued_at, state].some((one) => typeof one !== "string"))
-    return undefined
-  if (!(command_states as ReadonlyArray<unknown>).includes(state)) return undefined
-  const [sent, drawn] = [jsonIn(payload), jsonIn(ids)]
-  if (!isPayload(sent) || !isIds(drawn)) return undefined
-  const altered = !isIntact({ n, id, name, payload, ids, issued_at, checksum: row["checksum"] })
-  return {
-    n: Number(n),
-    id: String(id),
-    name: String(name),
-    issued_at: String(issued_at),
-    state: state as CommandState,
-    payload: sent,
-    ids: drawn,
-    error: errorIn(jsonIn(error)),
-    ...(altered ? { altered } : {})
-  }
+  const command = decodeSalvagedRow(row)
+  if (command === undefined) return undefined
+  const error = decodeErrorText(row["error"]) ?? null
+  const { id, name, payload, ids, issued_at } = row
+  const intact = isIntact({ n: command.n, id, name, payload, ids, issued_at, checksum: row["checksum"] })
+  return { ...command, error, ...(intact ? {} : { altered: true }) }
 }
-const jsonIn = (text: unknown): Json | undefined => {
-  try {
-    return typeof text === "string" ? (JSON.parse(text) as Json) : undefined
-  } catch {
-    return undefined
-  }
-}
-const isObject = (value: unknown): value is { readonly [key: string]: unknown } =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-const isPayload = (value: unknown): value is OutboxCommand["payload"] =>
-  isObject(value) && isObject(value["params"]) && isObject(value["body"])
-const isIds = (value: unknown): value is OutboxCommand["ids"] =>
-  isObject(value) &&
-  Object.values(value).every((used) => Array.isArray(used) && used.every((one) => typeof one === "number"))
-const errorIn = (value: unknown): OutboxCommand["error"] =>
-  isObject(value) && typeof value["status"] === "number" && typeof value["message"] === "string"
-    ? (value as OutboxCommand["error"])
-    : null

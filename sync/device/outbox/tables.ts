@@ -1,11 +1,13 @@
 /**
- * The outbox's tables, and how its parts read and write them: statements are prepared once, and what belongs together is
- * kept in one transaction or not at all.
+ * The outbox's tables, and how its parts read and write them: statements are prepared once, and a transaction is stored as
+ * a whole or not at all.
  */
-import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite"
+import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from "node:sqlite"
+import { DecodeFailure } from "../../protocol/decode.ts"
 import { DeviceFailure, isDamage, outboxDamaged } from "../device-failure.ts"
 import { checksumOf, isIntact } from "./checksum.ts"
-import { type CommandState, command_states, type OutboxCommand } from "./command.ts"
+import type { CommandState, OutboxCommand } from "./command.ts"
+import { columns, decodeCommandRow, decodeLeaseRequestRow, decodeLeaseRow } from "./rows.ts"
 
 const schema = `
 create table if not exists meta (key text primary key, value text not null);
@@ -20,7 +22,7 @@ create table if not exists leases (entity text not null, first integer not null,
 create table if not exists lost_ids (entity text not null, first integer not null, last integer not null, up_to_n integer not null);
 create table if not exists lease_requests (entity text primary key, request_no integer not null);
 `
-/** Columns that came later, with what they say of commands from before. */
+/** Columns of later releases, with their values for earlier commands. */
 const added_columns = [
   "needs text not null default '[]'",
   "base integer",
@@ -33,115 +35,84 @@ const added_columns = [
   "rows_seen text not null default '{}'",
   "checksum text"
 ]
-interface Row {
-  readonly n: number
-  readonly id: string
-  readonly name: string
-  readonly payload: string
-  readonly ids: string
-  readonly issued_at: string
-  readonly state: string
-  readonly error: string | null
-  readonly needs: string
-  readonly base: number | null
-  readonly replaces: string | null
-  readonly cause: string | null
-  readonly account: string | null
-  readonly rows_seen: string
-  readonly checksum: string | null
-}
-/** What is read of a command, for `OutboxTables.kept`. */
-export const columns =
-  "n, id, name, payload, ids, issued_at, state, error, needs, base, replaces, cause, account, rows_seen, checksum"
-
-/** What is kept as JSON; null where nothing is. */
-export const parsed = (text: string | null | undefined) =>
-  text === null || text === undefined ? null : JSON.parse(text)
-/** The states of commands the server may still have to decide: nobody else has what they say. */
-const unsettled: ReadonlySet<string> = new Set(["pending", "rejected", "held"] satisfies ReadonlyArray<CommandState>)
-/** A row that is not what was written. */
+/** The states of commands the server may still have to decide: no other copy of them exists. */
+const unsettled: ReadonlySet<unknown> = new Set(["pending", "rejected", "held"] satisfies ReadonlyArray<CommandState>)
+/** A row, or the file, is not what was written. */
 class Altered extends Error {
   override readonly name = "Altered"
 }
-/** A command as it is kept, of a row with `columns`. One that is not settled must be what was acknowledged. */
-const keptCommand = (row: Record<string, unknown>): OutboxCommand => {
-  const whole = row as unknown as Row
-  if (!(command_states as ReadonlyArray<string>).includes(whole.state))
-    throw new Altered(`command ${whole.n} is in no state there is`)
-  if (unsettled.has(whole.state) && !isIntact(whole)) throw new Altered(`command ${whole.n} is not as it was written`)
+type Row = Record<string, SQLOutputValue>
+/** A command of a row with `columns`. One that is not settled must be what was acknowledged. */
+const commandOf = (row: Row): OutboxCommand => {
+  const name = `command ${String(row["n"])}`
+  if (unsettled.has(row["state"]) && !isIntact(checksummed(row))) throw new Altered(`${name} is not as it was written`)
   try {
-    return keptIn(whole)
-  } catch (error) {
-    throw new Altered(`command ${whole.n} cannot be read`, { cause: error })
+    return decodeCommandRow(row)
+  } catch (cause) {
+    throw new Altered(`${name} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
   }
 }
-const keptIn = (row: Row): OutboxCommand => {
-  const { payload, ids, state, error, needs, account, rows_seen, ...plain } = row
-  const { n, id, name, issued_at, base, replaces, cause } = plain
-  return {
-    n,
-    id,
-    name,
-    issued_at,
-    base,
-    replaces,
-    cause,
-    payload: JSON.parse(payload),
-    ids: JSON.parse(ids),
-    state: state as CommandState,
-    needs: JSON.parse(needs),
-    error: parsed(error),
-    account: parsed(account),
-    ...(rows_seen === "{}" ? {} : { rows_seen: JSON.parse(rows_seen) })
-  }
-}
+const checksummed = ({ n, id, name, payload, ids, issued_at, checksum }: Row) => ({
+  n,
+  id,
+  name,
+  payload,
+  ids,
+  issued_at,
+  checksum
+})
 
 export interface OutboxTables {
-  readonly all: (sql: string, ...values: ReadonlyArray<string | number>) => ReadonlyArray<Record<string, unknown>>
-  /** A command as it is kept, of a row with `columns`. */
-  readonly kept: (row: Record<string, unknown>) => OutboxCommand
-  /** A command was changed on purpose: its checksum is that of what it is now. */
+  readonly all: (sql: string, ...values: ReadonlyArray<string | number>) => ReadonlyArray<Row>
+  /** A command of a row with `columns`. */
+  readonly kept: (row: Row) => OutboxCommand
+  /** What is read of rows or values (see `rows.ts`): one that is not what was written means that the outbox is damaged. */
+  readonly reading: <A>(read: () => A) => A
+  /** Stores the checksum of a command that was changed on purpose. */
   readonly sign: (n: number) => void
-  readonly prepared: (sql: string) => Pick<StatementSync, "run">
-  /** One durable step: when it returns, what it wrote is on the disk; when it throws, nothing of it is kept. */
+  readonly prepared: (sql: string) => {
+    readonly run: (...values: ReadonlyArray<SQLInputValue>) => ReturnType<StatementSync["run"]>
+  }
+  /** When it returns, what it wrote is on the disk; when it throws, nothing of it was stored. */
   readonly transaction: <A>(body: () => A) => A
   /** The highest number ever given here; 0 before the first. */
   readonly lastN: () => number
 }
 
-/** Pages of an outbox that is looked over whenever it is opened; what is larger is for the doctor. */
-const looked_over_pages_max = 2_048
-const looked_over_commands_max = 500
+/** Pages up to which an outbox is checked whenever it is opened; a larger one is checked by the doctor alone. */
+const checked_pages_max = 2_048
+const checked_commands_max = 500
 
 /**
- * Makes what is missing of the tables, also in a file of an earlier release. An outbox that is damaged acknowledges nothing:
- * neither when that is seen on opening, nor when it is come upon later.
+ * Creates missing tables and columns, also in a file of an earlier release. A damaged outbox acknowledges nothing, whether
+ * the damage is found on opening or later.
  */
 export const openTables = (db: DatabaseSync): OutboxTables => {
   const guarded = <A>(work: () => A): A => {
     try {
       return work()
     } catch (error) {
-      throw (isDamage(error) || error instanceof Altered) && !(error instanceof DeviceFailure)
+      const altered = error instanceof Altered || error instanceof DecodeFailure
+      throw (isDamage(error) || altered) && !(error instanceof DeviceFailure)
         ? outboxDamaged(db.location() ?? "in memory", error)
         : error
     }
   }
   return guarded(() => openGuarded(db, guarded))
 }
-const lookOver = (db: DatabaseSync): void => {
+const checkOnOpening = (db: DatabaseSync): void => {
   const pages = Number(db.prepare("pragma page_count").get()?.["page_count"] ?? 0)
-  if (pages <= looked_over_pages_max) {
-    const said = String(db.prepare("pragma quick_check(1)").get()?.["quick_check"])
-    if (said !== "ok") throw new Altered(said)
+  if (pages <= checked_pages_max) {
+    const result = String(db.prepare("pragma quick_check(1)").get()?.["quick_check"])
+    if (result !== "ok") throw new Altered(result)
   }
   for (const row of db
-    .prepare(
-      `select ${columns} from commands where state = 'pending' order by n desc limit ${looked_over_commands_max}`
-    )
+    .prepare(`select ${columns} from commands where state = 'pending' order by n desc limit ${checked_commands_max}`)
     .all()) {
-    if (!isIntact(row as unknown as Row)) throw new Altered(`command ${String(row["n"])} is not as it was written`)
+    if (!isIntact(checksummed(row))) throw new Altered(`command ${String(row["n"])} is not as it was written`)
   }
+  for (const row of db.prepare("select * from leases").all()) decodeLeaseRow(row)
+  for (const row of db.prepare("select * from lease_requests").all()) decodeLeaseRequestRow(row)
 }
 const openGuarded = (db: DatabaseSync, guarded: <A>(work: () => A) => A): OutboxTables => {
   db.exec(schema)
@@ -154,7 +125,7 @@ const openGuarded = (db: DatabaseSync, guarded: <A>(work: () => A) => A): Outbox
   for (const column of added_columns)
     if (!present.has(column.slice(0, column.indexOf(" ")))) db.exec(`alter table commands add column ${column}`)
   db.exec("create index if not exists commands_replaces on commands (replaces) where replaces is not null")
-  lookOver(db)
+  checkOnOpening(db)
   const statements = new Map<string, StatementSync>()
   const statementOf = (sql: string): StatementSync => {
     let statement = statements.get(sql)
@@ -162,9 +133,9 @@ const openGuarded = (db: DatabaseSync, guarded: <A>(work: () => A) => A): Outbox
     return statement
   }
   const prepared: OutboxTables["prepared"] = (sql) => ({
-    run: (...values) => guarded(() => statementOf(sql).run(...(values as ReadonlyArray<SQLInputValue>)))
+    run: (...values) => guarded(() => statementOf(sql).run(...values))
   })
-  const all = (sql: string, ...values: ReadonlyArray<string | number>): ReadonlyArray<Record<string, unknown>> =>
+  const all = (sql: string, ...values: ReadonlyArray<string | number>): ReadonlyArray<Row> =>
     guarded(() => statementOf(sql).all(...values))
   const transaction = <A>(body: () => A): A =>
     guarded(() => {
@@ -180,9 +151,8 @@ const openGuarded = (db: DatabaseSync, guarded: <A>(work: () => A) => A): Outbox
     })
   const sign = (n: number): void => {
     const [row] = all(`select ${columns} from commands where n = ?`, n)
-    if (row !== undefined)
-      prepared("update commands set checksum = ? where n = ?").run(checksumOf(row as unknown as Row), n)
+    if (row !== undefined) prepared("update commands set checksum = ? where n = ?").run(checksumOf(checksummed(row)), n)
   }
   const lastN = (): number => Number(all("select coalesce(max(n), 0) as n from commands")[0]!["n"])
-  return { all, kept: (row) => guarded(() => keptCommand(row)), prepared, sign, transaction, lastN }
+  return { all, kept: (row) => guarded(() => commandOf(row)), reading: guarded, prepared, sign, transaction, lastN }
 }

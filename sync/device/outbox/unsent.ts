@@ -1,4 +1,4 @@
-/** What a device has not sent, or got back refused, read from its outbox alone: whatever else is wrong with it. */
+/** Commands that are not sent, or were refused, read from the outbox alone, whatever else is wrong with the device. */
 import { existsSync } from "node:fs"
 import { DatabaseSync } from "node:sqlite"
 import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"
@@ -15,7 +15,7 @@ export interface UnsentReport {
   readonly unreadable_numbers: ReadonlyArray<MissingCommands>
   /** Acknowledged here, and not in the outbox any more. */
   readonly lost: MissingCommands | null
-  /** What commands the outbox cannot give did here, as far as the replica still knows. */
+  /** The effects of commands missing from the outbox, as far as the replica still has them. */
   readonly traces: ReadonlyArray<CommandTrace>
   readonly profile: { readonly device: string; readonly replica_id: number; readonly server: string }
 }
@@ -44,7 +44,7 @@ export const readUnsent = (folder: string): UnsentReport => {
   }
 }
 
-/** As the outbox gives them; what of a damaged one can still be read. */
+/** The outbox's commands; of a damaged one those that can still be read. */
 const commandsIn = (
   folder: string
 ): { readonly commands: ReadonlyMap<number, SalvagedCommand>; readonly last: number } => {
@@ -70,12 +70,12 @@ const commandsIn = (
   } catch (error) {
     if (!isDamage(error) && !(error instanceof Error && "kind" in error && error.kind === "outbox damaged")) throw error
     const saved = salvage(outboxPath(folder))
-    // Where there is no trace of any command, the fault itself is the answer.
+    // Without a trace of any command, report the damage itself.
     if (saved === undefined) throw error
     return saved
   }
 }
-/** Numbers are given from one on without a gap. */
+/** Numbers begin with one and have no gaps. */
 const gapsIn = (commands: ReadonlyMap<number, unknown>, last: number): ReadonlyArray<MissingCommands> => {
   const gaps: Array<MissingCommands> = []
   let before = 0
@@ -86,7 +86,7 @@ const gapsIn = (commands: ReadonlyMap<number, unknown>, last: number): ReadonlyA
   return gaps
 }
 
-/** From the replica, as far as it can be read: it only adds to what the outbox says. */
+/** Reads from the replica; `otherwise` where it cannot be read. */
 const inReplica = <A>(folder: string, otherwise: A, read: (db: DatabaseSync) => A): A => {
   if (!existsSync(replicaPath(folder))) return otherwise
   let db: DatabaseSync | undefined

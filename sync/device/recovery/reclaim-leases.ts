@@ -1,7 +1,7 @@
 /** Reclaims leased blocks of ids that a server restored from a backup has forgotten, before anything is sent. */
-import type { LeaseRange } from "../../protocol/wire.ts"
+import { decodeLease } from "../../protocol/answers.ts"
 import type { Outbox } from "../outbox/outbox.ts"
-import { type Remote, RemoteError } from "../remote.ts"
+import { readAnswer, type Remote } from "../remote.ts"
 
 const claims_per_request = 500
 
@@ -26,12 +26,7 @@ export const reclaimForgottenLeases = async (
   for (let at = 0; at < leases.blocks.length; at += claims_per_request) {
     const blocks = leases.blocks.slice(at, at + claims_per_request)
     const answer = await remote.call("POST", "/api/v1/sync/leases/claim", { replica_id, blocks })
-    if (answer.status >= 400)
-      throw new RemoteError(
-        answer.status,
-        (answer.body ?? { message: `The server answered ${answer.status}.` }) as { message: string }
-      )
-    outbox.trimLeases(blocks, (answer.body as { readonly lease: ReadonlyArray<LeaseRange> }).lease)
+    outbox.trimLeases(blocks, readAnswer("the server", answer, decodeLease).lease)
   }
   outbox.set("claimed", position)
 }

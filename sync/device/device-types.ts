@@ -1,0 +1,74 @@
+/** What a device can be asked, and what it answers. */
+import type { Alternative, Request } from "../../core/kernel/endpoint.ts"
+import type { WireError } from "../protocol/wire.ts"
+import type { ExportedBundle, ImportedBundle } from "./bundle.ts"
+import type { Profile } from "./folder.ts"
+import type { Finding } from "./recovery/doctor.ts"
+import type { MissingCommands } from "./recovery/missing-commands.ts"
+import type { Remote } from "./remote.ts"
+import type { QueryResult } from "./replica/replica.ts"
+import type { CommandReport, Conflict, ResolutionRequest, ResolutionResult } from "./resolutions/conflicts.ts"
+import type { Progress, SyncReport } from "./sync.ts"
+
+export interface SyncStatus {
+  readonly server: string
+  readonly replica_id: number
+  readonly position: number
+  readonly synced_at: string | null
+  readonly pending: number
+  readonly oldest_pending_at: string | null
+  /** Pending commands that the replica's rules refuse by now. */
+  readonly stalled: number
+  readonly conflicts: number
+  /** Commands that wait for a conflict to be resolved. */
+  readonly held: number
+}
+export interface PendingCommand {
+  readonly n: number
+  readonly id: string
+  readonly name: string
+  readonly issued_at: string
+  readonly stalled: WireError | null
+}
+export interface SyncOptions {
+  /** How long to wait while another process syncs; 30,000 by default. */
+  readonly patience_millis?: number
+}
+export interface Device {
+  readonly profile: Profile
+  readonly remote: Remote
+  /** Answers from the replica as the server would. Refusals are answers, too: a status and `{message, errors}`. */
+  readonly ask: (request: Request, options?: { readonly plan?: boolean }) => Promise<QueryResult>
+  readonly sync: (
+    progress?: Progress,
+    options?: SyncOptions
+  ) => Promise<SyncReport & { readonly warnings: ReadonlyArray<string> }>
+  /** Where the replica stands in the server's shape, and when it last was up to date. */
+  readonly place: () => Promise<{
+    readonly offset: string
+    readonly handle: string | undefined
+    readonly synced_at: string | null
+  }>
+  /** The highest number pending; 0 when none is. Cheap. */
+  readonly lastPending: () => number
+  /** Sync by hand: pending commands as a signed file; the server's answer to it applied. */
+  readonly bundleOut: () => Promise<ExportedBundle>
+  readonly bundleIn: (text: string) => Promise<ImportedBundle>
+  readonly status: () => Promise<SyncStatus>
+  readonly conflicts: () => Promise<ReadonlyArray<Conflict>>
+  /** Resolves a conflict, or a held command by itself; the history stays. */
+  readonly resolve: (id: string, how: ResolutionRequest) => Promise<ResolutionResult>
+  /** Units that could be used instead of the one a command was refused for. */
+  readonly alternatives: (id: string) => Promise<ReadonlyArray<Alternative>>
+  /** Accepted commands that overwrote somebody's values, or whose outcome is not what was shown here; new ones, or all. */
+  readonly told: (all: boolean) => ReadonlyArray<CommandReport>
+  /** Marks the reports up to this command as read. */
+  readonly seen: (n: number) => void
+  readonly pending: () => Promise<ReadonlyArray<PendingCommand>>
+  readonly doctor: (repair: boolean, options?: { readonly offline?: boolean }) => Promise<ReadonlyArray<Finding>>
+  /** Acknowledged commands that the outbox has lost; nothing is recorded or synced while there are any. */
+  readonly missing: () => Promise<MissingCommands | undefined>
+  /** Goes on without the missing commands; says which they were. */
+  readonly acceptLoss: () => Promise<MissingCommands | undefined>
+  readonly close: () => Promise<void>
+}

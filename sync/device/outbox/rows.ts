@@ -1,0 +1,85 @@
+/**
+ * Rows of the outbox as their columns hold them. Numbers and texts are SQLite's; documents are texts of JSON, read through
+ * the Schemas of what travels. A row that is not what a release wrote throws DecodeFailure, and the outbox counts as damaged.
+ */
+import { Schema } from "effect"
+import { wholeNumber } from "../../../core/kernel/field-schema.ts"
+import { jsonObject } from "../../../core/kernel/stored-schema.ts"
+import { decoderOf, optionalDecoderOf } from "../../protocol/decode.ts"
+import { rowsSeen, wireError, wireIds, wirePayload } from "../../protocol/wire.ts"
+import { command_states, type OutboxCommand, type RecordedEffects } from "./command.ts"
+
+/** A text of JSON that holds what the Schema says. */
+const jsonText = <T>(schema: Schema.Codec<T>) => Schema.fromJsonString(schema)
+const jsonTextOrNull = <T>(schema: Schema.Codec<T>) => Schema.NullOr(jsonText(schema))
+const integerOrNull = Schema.NullOr(wholeNumber)
+const textOrNull = Schema.NullOr(Schema.String)
+
+/** What is read of a command; `decodeCommandRow` reads rows of these columns. */
+export const columns =
+  "n, id, name, payload, ids, issued_at, state, error, needs, base, replaces, cause, account, rows_seen, checksum"
+const commandRow = () =>
+  Schema.Struct({
+    n: wholeNumber,
+    id: Schema.String,
+    name: Schema.String,
+    payload: jsonText(wirePayload),
+    ids: jsonText(wireIds),
+    issued_at: Schema.String,
+    state: Schema.Literals(command_states),
+    error: jsonTextOrNull(wireError),
+    needs: jsonText(Schema.Array(Schema.String)),
+    base: integerOrNull,
+    replaces: textOrNull,
+    cause: textOrNull,
+    account: jsonTextOrNull(jsonObject),
+    rows_seen: jsonText(rowsSeen)
+  })
+const decodeRow = decoderOf("a command", commandRow)
+/** What is wanted of a command when its file is damaged: what was sent, and its state. */
+export const decodeSalvagedRow = optionalDecoderOf("a command", () => {
+  const { n, id, name, payload, ids, issued_at, state } = commandRow().fields
+  return Schema.Struct({ n, id, name, issued_at, state, payload, ids })
+})
+export const decodeErrorText = optionalDecoderOf("the error of a command", () => jsonText(wireError))
+/** A command of a row with `columns`. */
+export const decodeCommandRow = (row: { readonly [column: string]: unknown }): OutboxCommand => {
+  const { rows_seen, ...command } = decodeRow(row)
+  return Object.keys(rows_seen).length === 0 ? command : { ...command, rows_seen }
+}
+
+/** What a command did when it was recorded (column `outcome`): its events, and the rows of its path by `table/id`. */
+export const decodeRecordedEffects: (text: unknown) => RecordedEffects = decoderOf(
+  "the recorded effects of a command",
+  () =>
+    jsonText(
+      Schema.Struct({
+        events: Schema.Array(Schema.Struct({ stream: Schema.String, type: Schema.String, data: jsonObject })),
+        rows: Schema.Record(Schema.String, jsonObject)
+      })
+    )
+)
+/** What became of a command (column `account`). */
+export const decodeOutcome = decoderOf("the outcome of a command", () => jsonText(jsonObject))
+export const decodeRowsSeen = decoderOf("the rows a command names", () => jsonText(rowsSeen))
+
+/** A block of ids, its first and last, and the next one to give; `last + 1` once all are given. */
+export const decodeLeaseRow = decoderOf("a lease of ids", () =>
+  Schema.Struct({ entity: Schema.String, first: wholeNumber, last: wholeNumber, next: wholeNumber })
+)
+/** The number under which the next block of a table is asked for. */
+export const decodeLeaseRequestRow = decoderOf("a request for ids", () =>
+  Schema.Struct({ entity: Schema.String, request_no: wholeNumber })
+)
+/** Ids that are this device's no more, for commands up to a number. */
+export const decodeLostIdsRow = decoderOf("lost ids", () =>
+  Schema.Struct({ entity: Schema.String, first: wholeNumber, last: wholeNumber, up_to_n: wholeNumber })
+)
+/** A stream or a row (`stream:…`, `row:…`) and a command that touched or made it. */
+export const decodeReferenceRow = decoderOf("a reference of a command", () =>
+  Schema.Struct({ thing: Schema.String, n: wholeNumber, made: Schema.Literals([0, 1]) })
+)
+/** The value of a key of `meta`. */
+export const decodeMetaRow = decoderOf("a value of the outbox", () => Schema.Struct({ value: Schema.String }))
+/** Numbers given up before a reopening (`withdrawn` of `meta`), to be sent emptied. */
+export const decodeWithdrawn = decoderOf("the numbers given up", () => jsonText(Schema.Array(wholeNumber)))

@@ -1,0 +1,75 @@
+/** Answers of the sync endpoints: the server publishes them by these Schemas, devices decode what they get through them. */
+import { Schema } from "effect"
+import type { Catalogue } from "../../core/kernel/catalogue.ts"
+import { wholeNumber } from "../../core/kernel/field-schema.ts"
+import { decoderOf } from "./decode.ts"
+import { checkSection, checksumPage, type SnapshotPage, snapshotPage, snapshotPlan } from "./snapshot.ts"
+import { leaseRange, verdict } from "./wire.ts"
+
+/** What a device should know of the server it speaks to. */
+export const serverInfo = Schema.suspend(() =>
+  Schema.Struct({
+    schema_version: wholeNumber,
+    /** Commands of devices with an older schema are not taken. */
+    client_schema_min: wholeNumber,
+    /** Ed25519, base64url; null where the server signs no bundles. */
+    public_key: Schema.NullOr(Schema.String)
+  })
+)
+export const lease = Schema.suspend(() => Schema.Array(leaseRange))
+export const verdicts = Schema.suspend(() => Schema.Array(verdict))
+/** The answer to a device's first request of each sync (`replicas.hello`). */
+export const greeting = Schema.suspend(() =>
+  Schema.Struct({
+    /** `last_n`: the highest number of a command of this device the server has decided. */
+    replica: Schema.Struct({ id: wholeNumber, name: Schema.String, last_n: wholeNumber }),
+    server: serverInfo,
+    now: Schema.String.annotate({ format: "date-time" }),
+    /** Whether another folder has sent commands as this device. */
+    copied: Schema.Boolean,
+    /** Blocks of ids the server has leased to this device. */
+    leases: wholeNumber,
+    /** Whether the server takes commands of this device's release. */
+    push: Schema.Boolean,
+    signs: Schema.Boolean
+  })
+)
+/** What a device reads of the answer to its enrolment. */
+const enrolment = Schema.suspend(() =>
+  Schema.Struct({
+    replica: Schema.Struct({
+      id: wholeNumber,
+      user_id: wholeNumber,
+      abilities: Schema.Array(Schema.String),
+      public_url: Schema.optionalKey(Schema.NullOr(Schema.String))
+    }),
+    lease,
+    token: Schema.optionalKey(Schema.Struct({ secret: Schema.String })),
+    server: Schema.optionalKey(serverInfo)
+  })
+)
+const refusal = Schema.suspend(() =>
+  Schema.Struct({
+    message: Schema.String,
+    errors: Schema.optionalKey(Schema.Record(Schema.String, Schema.Array(Schema.String)))
+  })
+)
+
+export const decodeEnrolment = decoderOf("the answer to an enrolment", () => enrolment)
+export const decodeGreeting = decoderOf("the answer to the start of a sync", () => greeting)
+export const decodeVerdicts = decoderOf("the verdicts on commands", () => Schema.Struct({ verdicts }))
+export const decodeLease = decoderOf("a lease of ids", () => Schema.Struct({ lease }))
+export const decodePlan = decoderOf("the plan of a fill", () => Schema.Struct({ snapshot: snapshotPlan }))
+const decodeRowsEnvelope = decoderOf("a page of rows", () => Schema.Struct({ page: snapshotPage }))
+/** A page of rows, its values of the types their columns have in this release. */
+export const decodeRows = ({ tables }: Pick<Catalogue, "tables">, body: unknown): { readonly page: SnapshotPage } => {
+  const { page } = decodeRowsEnvelope(body)
+  for (const section of page.sections)
+    checkSection(
+      tables.find(({ name }) => name === section.table),
+      section
+    )
+  return { page }
+}
+export const decodeChecksums = decoderOf("a page of checksums", () => Schema.Struct({ page: checksumPage }))
+export const decodeRefusal = decoderOf("a refusal", () => refusal)

@@ -1,0 +1,74 @@
+/** An event cut to what its reader sees: what was withheld from it stays as it is when a person is erased. */
+import { describe, expect, it } from "vitest"
+import { catalogue } from "../../../core/catalogue.ts"
+import { foldStored } from "../../../core/kernel/catalogue.ts"
+import type { StoredEvent } from "../../../core/kernel/event.ts"
+import type { JsonObject } from "../../../core/kernel/json.ts"
+import { isWithheldIn, redacted_event, redactedEventData, scrubbed } from "../../../core/kernel/redacted-event.ts"
+import { insert, update } from "../../../core/kernel/row-change.ts"
+import { redactedValue } from "../../../core/kernel/visibility.ts"
+import { anonymous_name } from "../../../core/users/anonymous.ts"
+
+const members = catalogue.table("members"),
+  users = catalogue.table("users")
+const scrub = { placeholders: { name: anonymous_name, email: "erased@invalid", description: null } }
+const isWithheld = isWithheldIn(catalogue.tables)
+/** What a scrub leaves of one change. */
+const left = (change: Parameters<typeof redactedEventData>[1][number], ...rest: [typeof isWithheld] | []): JsonObject =>
+  (scrubbed(redactedEventData("member.created", [change], undefined), scrub, ...rest)["changes"] as [JsonObject])[0]
+
+describe("an erasure in an event a reader saw in part", () => {
+  const withheld = { name: redactedValue(members, "name", 7), description: redactedValue(members, "description", 7) }
+
+  it("takes out what the reader saw", () => {
+    expect(left(insert(members, { id: 7, name: "Ada", description: "Tall" }), isWithheld)).toMatchObject({
+      row: { id: 7, name: anonymous_name, description: null }
+    })
+    expect(left(update(members, 7, { name: "Ada" }), isWithheld)).toMatchObject({ set: { name: anonymous_name } })
+  })
+  it("leaves what was withheld, so that the row made of it is the row as it is held", () => {
+    const row = { id: 7, ...withheld }
+    expect(left(insert(members, row), isWithheld)).toMatchObject({ row })
+    expect(left(update(members, 7, withheld), isWithheld)).toMatchObject({ set: withheld })
+    // On the server nothing is withheld: a value that looks the same is somebody's own.
+    expect(left(insert(members, row))).toMatchObject({ row: { name: anonymous_name } })
+  })
+  it("knows a value withheld from a unique column by the key of its row", () => {
+    const email = redactedValue(users, "email", 7)
+    expect(left(update(users, 7, { email: email as string }), isWithheld)).toMatchObject({ set: { email } })
+    expect(left(update(users, 8, { email: email as string }), isWithheld)).toMatchObject({
+      set: { email: scrub.placeholders.email }
+    })
+  })
+  it("takes out what is told of tables and columns this release does not know", () => {
+    const told = (change: JsonObject) => ({ of: "x", changes: [change] })
+    for (const change of [
+      { op: "update", table: "later_things", key: 7, set: { name: "" } },
+      { op: "update", table: "stores", key: 7, set: { email: "" } }
+    ])
+      expect(scrubbed(told(change), scrub, isWithheld)).not.toEqual(told(change))
+  })
+  it("gives back the same data where there is nothing to take out", () => {
+    const data = redactedEventData("member.created", [insert(members, { id: 7, ...withheld })], undefined)
+    expect(scrubbed(data, scrub, isWithheld)).toBe(data)
+  })
+  it("makes the same rows when the journal is folded again", () => {
+    const data = redactedEventData("member.created", [update(members, 7, withheld)], undefined)
+    const folded = (of: JsonObject) => {
+      const event: StoredEvent = {
+        position: 1,
+        stream: "member:7",
+        version: 1,
+        type: redacted_event,
+        data: of,
+        command_id: "c",
+        actor_id: 1,
+        replica_id: null,
+        recorded_at: "2026-06-18T12:00:00.000Z"
+      }
+      return foldStored(catalogue, event, event)
+    }
+    expect(folded(scrubbed(data, scrub, isWithheld))).toEqual(folded(data))
+    expect(folded(data)).toMatchObject([{ op: "update", key: 7, set: withheld }])
+  })
+})
