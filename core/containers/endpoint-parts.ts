@@ -39,7 +39,7 @@ export const containerItemShown = { container_item: Shown.row(() => containerIte
 
 /** A container with what is in it: what every write answers with. */
 export const renderContainer = Effect.fnUntraced(function* (
-  input: Pick<Input, "query" | "viewer" | "settings" | "now">,
+  input: Pick<Input, "query" | "viewer" | "settings" | "now" | "composed">,
   id: number,
   status: Status
 ): Effect.fn.Return<Answer<One<"container">>, Failure, Store> {
@@ -56,7 +56,7 @@ export const renderContainer = Effect.fnUntraced(function* (
 
 /** Memberships in the order of their ids given. */
 export const itemsShown = Effect.fnUntraced(function* (
-  input: Pick<Input, "viewer" | "settings" | "now">,
+  input: Pick<Input, "viewer" | "settings" | "now" | "composed">,
   ids: ReadonlyArray<number>
 ): Effect.fn.Return<ReadonlyArray<JsonObject>, Failure, Store> {
   const rows = new Map((yield* (yield* Store).getMany(container_items, ids)).map((row) => [row.id, row]))

@@ -2,8 +2,7 @@
  * Plain resources: from one declaration come the table, the events, the fold, the five endpoints and their answers.
  * A resource with rules of its own adds `rules`; what cannot be said here is a slice with endpoints of its own beside.
  */
-import { Effect, Result, Schema } from "effect"
-import { insert, remove, type RowChange, update } from "./row-change.ts"
+import { Effect, Result } from "effect"
 import type { Slice } from "./catalogue.ts"
 import { type CustomFieldFacts, customFieldFacts, readCustomFields } from "./custom-field.ts"
 import {
@@ -19,10 +18,9 @@ import {
   type StoreRead,
   type Streams
 } from "./endpoint.ts"
-import { event, type NewEvent, streamOfRow } from "./event.ts"
-import { type ActivityValues, type AnyEventType, type EventType, eventType } from "./event-type.ts"
+import type { NewEvent } from "./event.ts"
 import type { Fields } from "./field.ts"
-import { type Json, type JsonObject, sameJson } from "./json.ts"
+import type { JsonObject } from "./json.ts"
 import { invalid, type Rejection } from "./rejection.ts"
 import {
   created,
@@ -38,10 +36,22 @@ import {
 } from "./resource.ts"
 import * as Shown from "./answer-schema.ts"
 import type { CommandRuntime } from "./command-runtime.ts"
-import { keyedColumns, type KeyedColumns, newRow, type Defaults, type NewRow, withoutStamps } from "./stored-schema.ts"
-import { articleOf, capitalised, oneOf } from "./words.ts"
+import type { Defaults } from "./stored-schema.ts"
+import { createdEvent, deletedEvent, type OnDelete, rowEvents, updatedEvent } from "./row-events.ts"
+import { articleOf, wordsOf } from "./words.ts"
 import { Store } from "./store/store.ts"
 import type { AnyRow, RowOf, Stamped, Table } from "./table.ts"
+
+export {
+  createdEvent,
+  deletedEvent,
+  rowCreated,
+  rowDeleted,
+  rowEvents,
+  rowMade,
+  rowUpdated,
+  updatedEvent
+} from "./row-events.ts"
 
 export interface Access {
   readonly read: string | ReadonlyArray<string> | null
@@ -123,79 +133,9 @@ export interface CrudResourceDraft<T extends Table, F> {
   readonly unpaged?: boolean
   readonly list_where?: (input: Input) => { readonly [column: string]: string | number | boolean | null }
   /** Rows elsewhere that go or change with a deleted row. */
-  readonly on_delete?: (id: number, at: string) => ReadonlyArray<RowChange>
+  readonly on_delete?: OnDelete
   readonly weight?: number
 }
-
-type OnDelete = (id: number, at: string) => ReadonlyArray<RowChange>
-interface MadeRow<T extends Table> {
-  readonly meaning: string
-  readonly stream?: (row: KeyedColumns<T>) => string
-  readonly activity?: (row: KeyedColumns<T>) => ActivityValues
-}
-/** An event that makes a row and carries all of it. */
-export const rowMade = <T extends Table>(
-  type: string,
-  table: T,
-  declared: MadeRow<T>
-): EventType<KeyedColumns<T>, NewRow<T>> =>
-  eventType<KeyedColumns<T>, NewRow<T>>(type, {
-    ...declared,
-    data: () => newRow(table),
-    project: (row, { recorded_at }) => [
-      insert<Table>(table, { ...row, created_at: recorded_at, updated_at: recorded_at, deleted_at: null })
-    ]
-  })
-export const rowCreated = <T extends Table>(table: T): EventType<KeyedColumns<T>, NewRow<T>> =>
-  rowMade(`${table.entity}.created`, table, {
-    meaning: `${capitalised(oneOf(table))} was made: all of its columns.`,
-    stream: (row) => streamOfRow(table, row)
-  })
-/** Columns of a row changed: the event carries those that did. */
-export const rowUpdated = <T extends Table>(table: T): EventType<KeyedColumns<T>> =>
-  eventType(`${table.entity}.updated`, {
-    meaning: `Columns of ${oneOf(table)} changed: those that did, as they are now.`,
-    data: () => keyedColumns(table),
-    project: ({ id, ...set }, { recorded_at }) => [update<Table>(table, id, { ...set, updated_at: recorded_at })]
-  })
-/** A row was deleted: taken away, or archived where the table keeps what was deleted. */
-export const rowDeleted = (table: Table, on_delete?: OnDelete): EventType<{ readonly id: number }> =>
-  eventType(`${table.entity}.deleted`, {
-    meaning: `${capitalised(oneOf(table))} was ${table.soft_delete ? "archived" : "deleted"}.`,
-    data: () => Schema.Struct({ id: Schema.Int }),
-    project: ({ id }, { recorded_at }) => [
-      ...(on_delete?.(id, recorded_at) ?? []),
-      table.soft_delete ? update(table, id, { deleted_at: recorded_at }) : remove(table, id)
-    ]
-  })
-/** The events of a table whose rows are made, changed and deleted as they are. */
-export const rowEvents = (table: Table, on_delete?: OnDelete): ReadonlyArray<AnyEventType> => [
-  rowCreated(table),
-  rowUpdated(table),
-  rowDeleted(table, on_delete)
-]
-
-export const createdEvent = (table: Table, row: AnyRow & { readonly id: number }): NewEvent =>
-  event(streamOfRow(table, row), `${table.entity}.created`, withoutStamps(row) as JsonObject)
-/** Only what changes, but of rows that say themselves for whom they are all of it; undefined when nothing does. */
-export const updatedEvent = (
-  table: Table,
-  before: AnyRow & { readonly id: number },
-  set: AnyRow
-): NewEvent | undefined => {
-  const changed = Object.entries(set).filter(
-    ([name, value]) => !sameJson((before[name] ?? null) as Json, (value ?? null) as Json)
-  )
-  if (changed.length === 0) return undefined
-  const { updated_at: _u, deleted_at: _d, ...whole } = { ...before, ...set }
-  return event(streamOfRow(table, before), `${table.entity}.updated`, {
-    id: before.id,
-    ...((table.visibility?.by_row === undefined ? Object.fromEntries(changed) : whole) as JsonObject)
-  })
-}
-/** `row` is needed where rows live in the stream of another. */
-export const deletedEvent = (table: Table, id: number, row?: AnyRow): NewEvent =>
-  event(streamOfRow(table, { ...row, id }), `${table.entity}.deleted`, { id })
 
 interface WithCustom<F> {
   readonly own: F
@@ -210,7 +150,7 @@ export const crudResource = <F extends Fields, X = undefined>(
   const { resource, path, access, parent, rules } = draft
   const table: T = resource.table
   const name = draft.name ?? resource.plural
-  const words = resource.singular.replaceAll("_", " ")
+  const words = wordsOf(resource.singular)
   const a = articleOf(words)
   const parents: Params = parent === undefined ? {} : { [parent.param]: { table: parent.table } }
   const key = "id"
@@ -295,7 +235,7 @@ export const crudResource = <F extends Fields, X = undefined>(
     list: () =>
       get(path, {
         name: `${name}.list`,
-        summary: `List ${resource.plural.replaceAll("_", " ")}`,
+        summary: `List ${wordsOf(resource.plural)}`,
         ability: access.read,
         permission: access.view,
         params: parents,

@@ -4,7 +4,7 @@ import { boolean, code, date, decimal, type Field, integer, json, longText, ref,
 import { readFields } from "./input.ts"
 import { patternFrom } from "./pattern.ts"
 import { isJsonObject, type Json, type JsonObject } from "./json.ts"
-import type { StoreRead } from "./endpoint.ts"
+import type { StoreRead } from "./failure.ts"
 import { Store } from "./store/store.ts"
 import type { CustomColumn } from "./query.ts"
 import { visible_to_all } from "./visibility.ts"
@@ -54,7 +54,7 @@ export const custom_fields = table(
     is_searchable: boolean({ default: false }),
     is_personal: boolean({
       default: false,
-      describe: "Its values are erased when the member they describe is anonymised; those of other fields stay"
+      describe: "Its values are erased when the person they describe is anonymised; those of other fields stay"
     }),
     settings: json<JsonObject>({ nullable: true, on_null: "clear" }),
     validation_rules: json<JsonObject>({ nullable: true, on_null: "clear" }),

@@ -3,7 +3,7 @@
  * with `view_id` reads one row more; one that is not reads nothing more.
  */
 import { Effect } from "effect"
-import type { StoreRead } from "./endpoint.ts"
+import type { StoreRead } from "./failure.ts"
 import { boolean, choice, integer, json, list, object, longText, ref, text } from "./field.ts"
 import { isJsonObject, type Json, type JsonObject } from "./json.ts"
 import { type Condition, conditionSql, type Listing, type Predicate, predicates, type Query, valueOf } from "./query.ts"
@@ -32,7 +32,7 @@ const filterFields = {
 export const viewFields = {
   name: text({ required: true, search: true }),
   description: longText({ nullable: true, max: 1000 }),
-  entity_type: text({ required: true, create_only: true, search: true, describe: "What it lists, such as members" }),
+  entity_type: text({ required: true, create_only: true, search: true, describe: "What it lists, such as users" }),
   visibility: choice({ personal: "Personal", shared: "Shared" }, { default: "personal" }),
   columns: list(text(), {
     required: true,

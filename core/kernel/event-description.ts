@@ -7,6 +7,7 @@ import type { AnyEventType } from "./event-type.ts"
 import type { Field, Fields } from "./field.ts"
 import { storedValue } from "./stored-schema.ts"
 import type { Table } from "./table.ts"
+import { wordsOf } from "./words.ts"
 
 interface JsonSchema {
   readonly $ref?: string
@@ -153,7 +154,7 @@ export const eventsPage = (kinds: ReadonlyArray<AnyEventType>, tables: ReadonlyA
     "ever: `docs/events.json` lists what is promised; fields are added, never changed or taken away.",
     "",
     ...[...groups].flatMap(([entity, types]) => [
-      `## ${entity.replaceAll("_", " ")}`,
+      `## ${wordsOf(entity)}`,
       "",
       ...types.flatMap((type) => [`### ${type}`, "", meanings.get(type)!, "", ...fieldRows(list.events[type]!), ""])
     ]),

@@ -39,6 +39,20 @@ export interface EventType<Data = unknown, Made = Data> {
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type AnyEventType = EventType<any, any>
 export type DataOf<E> = E extends EventType<infer Data, infer _Made> ? Data : never
+/** An event with the data of its kind. */
+export interface EventOf<Data> extends Omit<NewEvent, "data"> {
+  readonly data: Data
+}
+/** Whether a new event is of this kind: it then has its data, as only the kind makes events of its type. */
+export const isEventOf = <Data, Made>(
+  kind: EventType<Data, Made>,
+  event: Pick<NewEvent, "type" | "stream"> & { readonly data: unknown }
+): event is EventOf<Data> => event.type === kind.type
+/** The data of those events that are of this kind, in their order. */
+export const dataOf = <Data, Made>(
+  kind: EventType<Data, Made>,
+  events: ReadonlyArray<EventOf<unknown>>
+): ReadonlyArray<Data> => events.flatMap((event) => (isEventOf(kind, event) ? [event.data] : []))
 
 interface Declaration<Data> {
   readonly meaning: string

@@ -23,6 +23,7 @@ import { type Bindings, bindings, chunked, columnList, quote, whereSql } from ".
 import { Store, type StoreShape } from "./store/store.ts"
 import type { AnyRow, Table } from "./table.ts"
 import type { Viewer } from "./viewer.ts"
+import { wordsOf } from "./words.ts"
 
 /** Rows that a command deletes, by table; `along` are those that go with what they belong to, which a fold does not see singly. */
 interface DeletedRows {
@@ -226,7 +227,6 @@ const stillInUse = Effect.fnUntraced(function* (
   }
   return undefined
 })
-const words = (table: Table): string => table.entity.replaceAll("_", " ")
 const inUseRejection = (
   table: Table,
   one: Reference,
@@ -237,10 +237,10 @@ const inUseRejection = (
   const named = one.holder.named_by.find(
     (column) => typeof row[column] === "string" && (seen === "whole" || seen?.has(column) === true)
   )
-  const holder = `${words(one.holder)} ${row.id}${named === undefined ? "" : ` "${String(row[named])}"`}`
+  const holder = `${wordsOf(one.holder)} ${row.id}${named === undefined ? "" : ` "${String(row[named])}"`}`
   return invalidField(
     table.entity,
-    `The ${words(table)} is in use by ${holder}${one.rule?.way_out === undefined ? "" : `; ${one.rule.way_out}`}.`
+    `The ${wordsOf(table)} is in use by ${holder}${one.rule?.way_out === undefined ? "" : `; ${one.rule.way_out}`}.`
   )
 }
 

@@ -1,5 +1,4 @@
 /** Tables, declared once: the columns people report on, the indexes lists need, the truths the database holds for us. */
-import type { Visibility } from "./visibility.ts"
 import {
   type ColumnValues,
   type Field,
@@ -9,6 +8,10 @@ import {
   timestamp,
   type ValuesOf
 } from "./field.ts"
+import type { Viewer } from "./viewer.ts"
+
+/** A row's key: an id, or a text where the table chose one. */
+export type Key = number | string
 
 export interface Unique {
   readonly columns: ReadonlyArray<string>
@@ -83,6 +86,27 @@ export type RowOf<T> = T extends Table<infer F> ? ValuesOf<F> : never
 /** A row of a table nobody looks into by name. */
 export type AnyRow = { readonly [column: string]: unknown }
 
+/** Any one of these permissions is enough; `members.*` is any of an area but `access`, which opens a page and no data. */
+export type Audience = "everyone" | ReadonlyArray<string>
+export interface GrantedColumns {
+  readonly to: Audience
+  readonly columns: ReadonlyArray<string>
+}
+export interface Visibility {
+  /** To whom endpoints show whole rows, or answer with them. */
+  readonly all_columns: Audience
+  /** Columns that rules and answers about other things need, beside the key, when it was made and whether it is deleted. */
+  readonly granted_columns?: ReadonlyArray<GrantedColumns>
+  /** Rows that are a person's own, or not for them, by their key. */
+  readonly by_key?: (key: Key, viewer: Viewer) => "whole" | "none" | undefined
+  /**
+   * Answers about other things show single rows of this table to people who are not given the table: those answers are
+   * the server's to give, as which rows they show follows from rows elsewhere.
+   */
+  readonly shown_by_reference?: true
+  /** Rows that say themselves for whom they are: all or nothing. Events of such tables carry whole rows. */
+  readonly by_row?: (row: AnyRow, viewer: Viewer) => boolean
+}
 export interface TableOptions {
   /** Default: the table's name without its last letter. */
   readonly entity?: string

@@ -3,32 +3,12 @@
  * same said of tables: rows go to whom an endpoint would show them, and of other rows what the rules and answers of the
  * endpoints a person may call need, column by column.
  */
-import type { Key } from "./row-change.ts"
 import type { Field } from "./field.ts"
-import type { AnyRow, Table } from "./table.ts"
+import type { Audience, Key, Table, Visibility } from "./table.ts"
 import { hasOnePermission, type Viewer } from "./viewer.ts"
 
-/** Any one of these permissions is enough; `members.*` is any of an area but `access`, which opens a page and no data. */
-export type Audience = "everyone" | ReadonlyArray<string>
-export interface GrantedColumns {
-  readonly to: Audience
-  readonly columns: ReadonlyArray<string>
-}
-export interface Visibility {
-  /** To whom endpoints show whole rows, or answer with them. */
-  readonly all_columns: Audience
-  /** Columns that rules and answers about other things need, beside the key, when it was made and whether it is deleted. */
-  readonly granted_columns?: ReadonlyArray<GrantedColumns>
-  /** Rows that are a person's own, or not for them, by their key. */
-  readonly by_key?: (key: Key, viewer: Viewer) => "whole" | "none" | undefined
-  /**
-   * Answers about other things show single rows of this table to people who are not given the table: those answers are
-   * the server's to give, as which rows they show follows from rows elsewhere.
-   */
-  readonly shown_by_reference?: true
-  /** Rows that say themselves for whom they are: all or nothing. Events of such tables carry whole rows. */
-  readonly by_row?: (row: AnyRow, viewer: Viewer) => boolean
-}
+export type { Audience, GrantedColumns, Visibility } from "./table.ts"
+
 /** Reference data that answers of every kind are made with. */
 export const visible_to_all: Visibility = { all_columns: "everyone" }
 /**

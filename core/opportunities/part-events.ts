@@ -196,6 +196,8 @@ const changed = {
     asset_container_cleared: changedEvent("assignment", "asset_container_cleared", "A unit goes in no case.")
   }
 } as const
+/** Units that leave and come back: what is packed follows them. */
+export const { asset_dispatched: unitDispatched, asset_returned: unitReturned } = changed.assignment
 const removed = {
   item: removedEvent("item", "item_removed", "A line was removed."),
   cost: removedEvent("cost", "cost_removed", "A cost was removed."),

@@ -10,6 +10,7 @@ import { Store } from "../../../core/kernel/store/store.ts"
 import { type AnyRow, caseFoldedName, isSearchable, type Table } from "../../../core/kernel/table.ts"
 import { users } from "../../../core/users/schema.ts"
 import type { EventSummary } from "../outbox/command.ts"
+import { wordsOf } from "../../../core/kernel/words.ts"
 
 /** What somebody else did meanwhile. Values are as answers give them. */
 export interface Change {
@@ -113,7 +114,7 @@ export const describeValue = (
 }
 
 /** `stock level` of `stock level 7 MH-1`. */
-export const entityLabel = ({ entity }: Table): string => entity.replaceAll("_", " ")
+export const entityLabel = (table: Table): string => wordsOf(table)
 /** The row in words, by what it is called now, or was when it was last seen. */
 export const describeRow = Effect.fnUntraced(function* (
   { table, key }: Pick<RowTouch, "table" | "key">,

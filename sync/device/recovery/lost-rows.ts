@@ -12,6 +12,7 @@ import type { Outbox } from "../outbox/outbox.ts"
 import type { OutboxCommand } from "../outbox/command.ts"
 import { remapPath, type IdMap, remapBody } from "./id-remap.ts"
 import type { QueryResult } from "../replica/replica.ts"
+import { wordsOf } from "../../../core/kernel/words.ts"
 
 const refusal = (message: string, more: JsonObject = {}): QueryResult => ({ status: 422, body: { message, ...more } })
 /** The command with this body as it is asked for today; a refusal where it speaks of a row that is not to be found any more. */
@@ -83,7 +84,7 @@ const idToday = (outbox: Outbox, maker: OutboxCommand, { table, id }: CommandRef
   return undefined
 }
 const lostRow = ({ table, id, field }: CommandReference): QueryResult => {
-  const called = catalogue.table(table).entity.replaceAll("_", " ")
+  const called = wordsOf(catalogue.table(table))
   const message = `It means the ${called} ${id} that was to be made on this device. The server was put back from a backup since, and ${called} ${id} is another one by now.`
   return refusal(
     message,

@@ -39,6 +39,7 @@ import { requestLimitRejection } from "./request-limits.ts"
 import { migrateTables } from "./migrate-replica.ts"
 import { type ReplicaPosition, readReplicaPosition } from "./replica-position.ts"
 import { recordProvisionally, projectProvisionally, hasProvisional, revertProvisional } from "./provisional.ts"
+import { wordsOf } from "../../../core/kernel/words.ts"
 
 export interface ReplicaOptions {
   readonly catalogue: Catalogue
@@ -73,7 +74,7 @@ export interface PulledEvents {
 const outOfIds = (table: string): Rejection =>
   new Rejection({
     kind: "unavailable",
-    message: `This device has no ids left for ${table.replaceAll("_", " ")}; run flightcase sync to get more.`
+    message: `This device has no ids left for ${wordsOf(table)}; run flightcase sync to get more.`
   })
 
 /**
