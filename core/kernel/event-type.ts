@@ -10,6 +10,7 @@
 import { Schema } from "effect"
 import type { RowChange } from "./row-change.ts"
 import { type ProjectionContext, type Projector, type NewEvent, type Scrub, streamOf } from "./event.ts"
+import { isExactly } from "./exact-data.ts"
 import type { JsonObject } from "./json.ts"
 import type { Stored } from "./stored-schema.ts"
 
@@ -112,16 +113,29 @@ export const follow = <Data>(
   return { type, fold: (event, meta) => fold(read()(event), meta) }
 }
 
-const decoders = new WeakMap<AnyEventType, (data: JsonObject) => unknown>()
+interface Reader {
+  readonly isPresent: (data: unknown) => boolean
+  readonly decode: (data: unknown) => unknown
+}
+const readers = new WeakMap<AnyEventType, Reader>()
+const readerOf = (kind: AnyEventType): Reader => {
+  let reader = readers.get(kind)
+  if (reader === undefined) {
+    const schema = kind.schema()
+    readers.set(kind, (reader = { isPresent: isExactly(schema), decode: Schema.decodeUnknownSync(schema) }))
+  }
+  return reader
+}
 /**
- * The data of a stored event in its present form. Throws, naming the event's type and the field, where what the journal
- * holds is not what the event declares: the journal is damaged, or an event was changed without an upcast.
+ * The data of a stored event in its present form; the same object where it has that form already. Throws, naming the
+ * event's type and the field, where what the journal holds is not what the event declares: the journal is damaged, or an
+ * event was changed without an upcast.
  */
-export const decodeData = (kind: AnyEventType, data: JsonObject): JsonObject => {
-  let decode = decoders.get(kind)
-  if (decode === undefined) decoders.set(kind, (decode = Schema.decodeUnknownSync(kind.schema())))
+export const decodeData = (kind: AnyEventType, stored: JsonObject): JsonObject => {
+  const { decode, isPresent } = readerOf(kind)
   try {
-    return decode(kind.upcast === undefined ? data : kind.upcast(data)) as JsonObject
+    const data = kind.upcast === undefined ? stored : kind.upcast(stored)
+    return isPresent(data) ? data : (decode(data) as JsonObject)
   } catch (cause) {
     throw new Error(
       `A stored ${kind.type} does not hold what that event declares: ${cause instanceof Error ? cause.message : String(cause)}`,
