@@ -10,6 +10,7 @@ import { text } from "./field.ts"
 import { anyJson, schemaOfField, wholeNumber } from "./field-schema.ts"
 import type { Json, JsonObject } from "./json.ts"
 import { as_declared, type Composed, type ShownResource } from "./resource-types.ts"
+import { typed } from "./typed-schema.ts"
 import type { AnswerShown, AnyField, Keys, KeysShown, OptionalKey, Part, Shown, ValueShown } from "./shown.ts"
 
 export type { AnswerShown, BodyShown, Keys, KeysShown, OptionalKey, Part, Shown, ValueShown } from "./shown.ts"
@@ -33,12 +34,6 @@ export const kindOf = (schema: Part): Kind | undefined => kinds.get(schema)
 /** How a Schema is made for one catalogue. */
 type Build = (composed: Composed) => Part
 const builds = new WeakMap<object, Build>()
-/**
- * Gives what was declared the type that follows from its declarations: a Schema that is made of them at run time has
- * their types by construction, which TypeScript cannot follow.
- */
-const typed = <S>(schema: Schema.Top): S => schema as unknown as S
-
 /** A Schema that is made when it is first used, and that can be made once more for a catalogue (`inCatalogue`). */
 const lazily = <T, M extends More>(
   make: Build,

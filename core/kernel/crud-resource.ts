@@ -351,5 +351,5 @@ export const initialRow = <T extends Table>(table: T, fields: Fields): Defaults<
       ))
     )
   }
-  return row as unknown as Defaults<T>
+  return row as object as Defaults<T>
 }

@@ -30,6 +30,7 @@ import type { JsonObject } from "./json.ts"
 import type { FieldErrors } from "./rejection.ts"
 import type { AnswerShown, BodyShown } from "./shown.ts"
 import type { Store } from "./store/store.ts"
+import { typed } from "./typed-schema.ts"
 import type { Table } from "./table.ts"
 
 export type { DecideContext } from "./decide-context.ts"
@@ -163,7 +164,7 @@ export const command = <
   streams: draft.streams,
   creates: draft.creates ?? [],
   // Without one R is Id, its default.
-  result: draft.result ?? (idResult as unknown as Schema.Codec<R>),
+  result: draft.result ?? typed<Schema.Codec<R>>(idResult),
   facts: draft.facts,
   decide: draft.decide,
   respond: draft.respond

@@ -29,13 +29,11 @@ export interface EventList {
   readonly columns: { readonly [table: string]: Described }
 }
 
-const documentOf = (
-  schema: Schema.Top
-): { readonly schema: JsonSchema; readonly definitions: { readonly [name: string]: JsonSchema } } =>
-  Schema.toJsonSchemaDocument(schema) as unknown as {
-    readonly schema: JsonSchema
-    readonly definitions: { readonly [name: string]: JsonSchema }
-  }
+interface SchemaDocument {
+  readonly schema: JsonSchema
+  readonly definitions: { readonly [name: string]: JsonSchema }
+}
+const documentOf = (schema: Schema.Top): SchemaDocument => Schema.toJsonSchemaDocument(schema)
 /** The name a reference stands for; JSON pointers escape `~` and `/`, addresses escape blanks. */
 const nameOf = (ref: string): string => decodeURIComponent(ref.slice(ref.lastIndexOf("/") + 1))
 const json_names: { readonly [identifier: string]: string } = {

@@ -86,7 +86,7 @@ const referencesByHolder = (references: References): ReadonlyMap<Table, Readonly
 }
 const isMet = (where: ColumnValues, values: AnyRow): boolean =>
   Object.entries(where).every(([name, wanted]) =>
-    Array.isArray(wanted) ? wanted.includes(values[name] as never) : (values[name] ?? null) === wanted
+    Array.isArray(wanted) ? wanted.some((one) => one === values[name]) : (values[name] ?? null) === wanted
   )
 /** Whether a new row is in use by its own columns; where that depends on another row, nobody says so here. */
 const counts = ({ rule }: Reference, values: AnyRow): boolean =>

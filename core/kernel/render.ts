@@ -79,7 +79,7 @@ export const render = Effect.fnUntraced(function* <T extends Table>(
     definitions,
     cells.map((row) => row["custom_fields"] as JsonObject | null)
   )
-  const loaded = resource.load === undefined ? undefined : yield* resource.load(rows, context)
+  const view = yield* resource.views(rows, context)
   const embedded = yield* embedAll(resource, cells, includes, context)
   return rows.map((row, at) => {
     const cell = row as AnyRow
@@ -87,8 +87,7 @@ export const render = Effect.fnUntraced(function* <T extends Table>(
     if (resource.custom_module !== undefined) base["custom_fields"] = custom_fields[at] ?? {}
     for (const { name, of } of embedded) base[name] = of(cell)
     const related = Object.fromEntries(lookups.map(({ name, via, found }) => [name, found.get(cell[via])]))
-    // `resource` checked `view` against the type of what its own `load` gives.
-    return resource.view(base, row, related, context, loaded as never)
+    return view(base, row, related)
   })
 })
 

@@ -78,16 +78,15 @@ export interface Resource<T extends Table = Table, out N extends string = string
   readonly hides: ReadonlyArray<string>
   /** What the description calls a row of it; default after its singular. */
   readonly title: string | undefined
-  /** Anything else its answers need, loaded for the whole page at once. */
-  readonly load: ((rows: ReadonlyArray<RowOf<T>>, context: ViewContext) => StoreRead<unknown>) | undefined
-  readonly view: (
-    base: JsonObject,
-    row: RowOf<T>,
-    found: RelatedRows<{ [name: string]: RelatedRow }>,
-    context: ViewContext,
-    loaded: never
-  ) => JsonObject
+  /** How rows of one page are shown, once anything else their answers need is loaded for all of them at once. */
+  readonly views: (rows: ReadonlyArray<RowOf<T>>, context: ViewContext) => StoreRead<RowView<T>>
 }
+/** A row → its answer. `base`: its columns and includes; `related`: the rows of the resource's lookups. */
+export type RowView<T extends Table> = (
+  base: JsonObject,
+  row: RowOf<T>,
+  related: RelatedRows<{ readonly [name: string]: RelatedRow }>
+) => JsonObject
 
 export type Includes = { readonly [name: string]: Include }
 /**

@@ -1,4 +1,5 @@
 /** Resources: how rows are listed, shown and put into words. One mechanism for all of them. */
+import { Effect } from "effect"
 import type { ViewColumns } from "./custom-view.ts"
 import type { Answer } from "./endpoint-types.ts"
 import type { StoreRead } from "./failure.ts"
@@ -41,6 +42,21 @@ type Draft<T extends Table, L extends { readonly [name: string]: RelatedRow }, X
     loaded: X
   ) => JsonObject
 }
+const viewsOf =
+  <T extends Table, L extends { readonly [name: string]: RelatedRow }, X, N extends string>({
+    load,
+    view
+  }: Draft<T, L, X, N>): Resource<T>["views"] =>
+  (rows, context) => {
+    if (view === undefined) return Effect.succeed((base) => base)
+    // Without `load` nothing is loaded: X is undefined, its default. Lookups are found under the names in `lookups`.
+    const loading: StoreRead<X> = load === undefined ? Effect.succeed(undefined as X) : load(rows, context)
+    return Effect.map(
+      loading,
+      (loaded) => (base, row, related) => view(base, row, related as RelatedRows<L>, context, loaded)
+    )
+  }
+
 /** Declares a resource. Every filterable text must be searchable, or `cont` could not ignore case alike on both engines. */
 export const resource = <
   T extends Table,
@@ -75,8 +91,7 @@ export const resource = <
     shows: draft.shows ?? {},
     hides: draft.hides ?? [],
     title: draft.title,
-    load: draft.load,
-    view: (draft.view ?? ((base: JsonObject) => base)) as Resource<T>["view"]
+    views: viewsOf(draft)
   }
 }
 
