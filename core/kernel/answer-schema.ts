@@ -22,7 +22,7 @@ interface More {
 }
 type OrNull<M, T> = M extends { readonly nullable: true } ? T | null : T
 
-/** What can be told of a Schema without making it. */
+/** What is known of a Schema before it is made. */
 export type Kind =
   | { readonly kind: "keys"; readonly keys: Keys }
   | { readonly kind: "row" | "page"; readonly resource: () => ShownResource }
@@ -34,7 +34,7 @@ export const kindOf = (schema: Part): Kind | undefined => kinds.get(schema)
 /** How a Schema is made for one catalogue. */
 type Build = (composed: Composed) => Part
 const builds = new WeakMap<object, Build>()
-/** A Schema that is made when it is first used, and that can be made once more for a catalogue (`inCatalogue`). */
+/** A Schema that is made when it is first used, and that can be made again for a catalogue (`inCatalogue`). */
 const lazily = <T, M extends More>(
   make: Build,
   more: M | undefined,
@@ -44,7 +44,7 @@ const lazily = <T, M extends More>(
   const build: Build = (composed) => {
     const schema = Schema.suspend(() => {
       const one = nullable === true ? Schema.NullOr(make(composed)) : make(composed)
-      // Around it: what has a name of its own keeps its own words.
+      // Around it: a named Schema keeps its own description.
       return describe === undefined ? one : Schema.suspend(() => one).annotate({ description: describe })
     })
     if (kindIn !== undefined) kinds.set(schema, kindIn(composed))

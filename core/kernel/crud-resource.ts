@@ -334,7 +334,7 @@ export const crudResource = <F extends Fields, X = undefined>(
 }
 
 const initials = new WeakMap<Table, WeakMap<Fields, AnyRow>>()
-/** Every declared column at its default, null where it has none: whoever makes a row gives those that must not be. */
+/** Every declared column at its default, null where it has none. Columns that must not be null are given by whoever makes the row. */
 export const initialRow = <T extends Table>(table: T, fields: Fields): Defaults<T> => {
   let rows = initials.get(table)
   if (rows === undefined) initials.set(table, (rows = new WeakMap()))

@@ -205,7 +205,7 @@ export const readCustomFields = (
     const key = String(definition.id)
     if (raw === undefined) {
       if (mode === "update") continue
-      // A default that holds no longer, such as a value taken off its list, is none.
+      // A default that is no longer valid, such as a value removed from its list, does not count.
       const otherwise = definition.default_value === null ? null : defaultOf(definition, facts)
       if (definition.is_required && kindOf(definition) !== undefined && isBlank(otherwise))
         fail(name, `The ${name} field is required.`)

@@ -28,7 +28,7 @@ const filterFields = {
   logic: choice(logics, { default: "and" })
 }
 
-/** What a body may hold. System views come with the house: nobody makes one. */
+/** What a body may hold. System views are seeded: nobody makes one. */
 export const viewFields = {
   name: text({ required: true, search: true }),
   description: longText({ nullable: true, max: 1000 }),
@@ -69,7 +69,7 @@ export const custom_views = table(
   },
   {
     indexes: [["visibility", "name_folded"], ["user_id"]],
-    // Whether a view is for somebody lies in the row: events of views carry whole rows.
+    // The row itself says who may see a view: events of views carry all columns.
     visibility: {
       all_columns: ["settings.manage"],
       by_row: (row: AnyRow & Partial<Sharing>, viewer: Viewer) => isVisible(row as Sharing, viewer)
@@ -80,7 +80,7 @@ export type CustomViewRow = RowOf<typeof custom_views>
 /** One condition of a view; the logic of the first one says nothing. */
 export type ViewFilter = CustomViewRow["filters"][number]
 
-/** Personal views are for their maker, shared ones for the roles they name and whoever keeps the settings, system views for all. */
+/** Personal views are seen by their maker, shared ones by the roles they name and by `settings.manage`, system views by all. */
 export const isVisible = (view: Sharing, viewer: Viewer): boolean => {
   switch (view.visibility) {
     case "system":
@@ -93,7 +93,7 @@ export const isVisible = (view: Sharing, viewer: Viewer): boolean => {
 }
 
 export const noSuchView = () => notFound("No such view of this list.")
-/** The view a list is asked with; one that is not there, lists something else or is not for this person is not found. */
+/** The view named by `view_id`. 404 where it does not exist, lists something else or may not be seen by this person. */
 export const requestedView = (
   query: Query,
   entity_type: string,
@@ -123,7 +123,7 @@ const keyOf = (name: string, columns: ViewColumns): string => {
 }
 
 export const valueless: ReadonlySet<string> = new Set(["true", "false", "null", "not_null", "present", "blank"])
-/** The conditions of a view, but those that were asked for in so many words: what is asked wins. */
+/** The conditions of a view without those on which the request has a filter of its own: the request wins. */
 export const viewConditions = (
   view: CustomViewRow,
   columns: ViewColumns,
@@ -150,7 +150,7 @@ const valuesOf = (value: Json, predicate: Predicate): ReadonlyArray<string> => {
 }
 
 const joins: { readonly [L in Logic]: string } = { and: "and", or: "or", nand: "and not", nor: "or not" }
-/** As one bracket, flat: "and" binds before "or". Fields the list does not offer are passed over. */
+/** As one bracket, flat: "and" binds before "or". Fields the list does not offer are ignored. */
 export const viewSql = (
   conditions: ReadonlyArray<Condition & { readonly logic: Logic }>,
   listing: Listing,
@@ -165,7 +165,7 @@ export const viewSql = (
   return sql === undefined ? undefined : `(${sql})`
 }
 
-/** The column a view sorts by, as `order` takes it; undefined for what is no column that can be ordered or is not for this person. */
+/** The column a view sorts by, as `order` takes it; undefined where it cannot be sorted by, or may not be seen by this person. */
 export const viewOrder = (
   view: CustomViewRow,
   columns: ViewColumns,

@@ -8,7 +8,7 @@ export interface DecideContext {
   readonly now: string
   readonly viewer: Viewer
   readonly settings: Settings
-  /** The next id of an entity's table: drawn before deciding, the same again when a command is decided anew. */
+  /** The next id of an entity's table: drawn before deciding, and the same one when a command is decided again. */
   readonly id: (table: Table) => number
   /** The next number of a document sequence; null offline, where only the server numbers. */
   readonly number: (sequence: string) => number | null

@@ -61,7 +61,7 @@ export const match = (catalogue: Catalogue, method: string, path: string): Match
     } catch {
       return notFound()
     }
-    // No name holds a NUL, and a database asked for one answers with a fault.
+    // No name contains a NUL, and Postgres refuses one with an error.
     if (name.includes("\u0000")) return notFound()
     segments.push(name)
   }
@@ -116,7 +116,7 @@ const answerQuery = Effect.fnUntraced(function* (
   const now = instantOf(yield* Clock.currentTimeMillis)
   const input = yield* prepare(call, now)
   const answered = call.endpoint.kind === "query" ? yield* call.endpoint.run(input) : yield* notFound()
-  // A list that took no notice of the view it was asked with is one that no view is of.
+  // A list that ignores `view_id` has no views.
   if (
     call.request.method !== "POST" &&
     (valueOf(call.request.query, "view_id")?.trim() ?? "") !== "" &&

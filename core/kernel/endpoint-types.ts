@@ -49,10 +49,10 @@ export interface Request {
   readonly query: Query
   /** Parsed JSON, or undefined when nothing was sent. */
   readonly body: Json | undefined
-  /** The JSON text the body was read from, where it came as one: it tells `1.0` from `1`. */
+  /** The JSON text the body was read from, where it came as text: it distinguishes `1.0` from `1`. */
   readonly raw_text?: string
   /**
-   * What is wrong with the body as it came; told once path and permissions have had their say (rules/conventions 1).
+   * What is wrong with the body as it came. Refused after path and permissions were checked (rules/conventions 1).
    */
   readonly body_fault?: Rejection
   readonly files?: { readonly [field: string]: UploadedFile }
@@ -64,7 +64,7 @@ export interface Answer<out A = Json> {
   /** Anything but JSON. */
   readonly content?: { readonly type: string; readonly text: string | Uint8Array }
   readonly headers?: { readonly [name: string]: string }
-  /** What a write came to, from which its endpoint can answer again; never part of what is sent. */
+  /** The result of a write, from which its endpoint can answer again; never sent. */
   readonly about?: JsonObject
 }
 
@@ -73,7 +73,7 @@ export interface Input<P extends Params = Params, B extends Fields = Fields> {
   /** Path parameters as given, those that name no row included. */
   readonly params: { readonly [name: string]: string }
   readonly values: Partial<ValuesOf<B>>
-  /** The body as sent, for the few who must tell absent from null. */
+  /** The body as sent, for the few endpoints that distinguish absent from null. */
   readonly body: JsonObject
   readonly files?: { readonly [field: string]: UploadedFile }
   readonly query: Query
@@ -124,17 +124,17 @@ export interface Common<P extends Params, B extends Fields> {
   readonly params: P
   /** Fields of the body (writes) or of the query string (reads). */
   readonly fields: B
-  /** Writes only: is null in a body an absent value (create) or a kept one (update)? */
+  /** Writes only: `create` requires what is required and applies defaults; `update` leaves what is absent as it is. */
   readonly mode: "create" | "update"
-  /** Answers only where the server is: numbers, mail, tokens. */
+  /** Answered by the server only, never on a device: numbers, mail, tokens. */
   readonly server_only: boolean
   /** Answers without a token: health, signed links. Its viewer is nobody (user 0). */
   readonly public: boolean
-  /** Public ones only: answered however often an address asked in vain, and without a look at the settings: health. */
+  /** Public ones only: no rate limit for addresses that failed to sign in, and no read of the settings: health. */
   readonly unlimited: boolean
   /** The longest body it takes, in bytes; without it what the server takes of JSON. */
   readonly body_max: number | undefined
-  /** What else whoever asks must be, beside permission and ability; like these it is looked at before a long body is read. */
+  /** A check of the caller beside permission and ability; like these it runs before a long body is read. */
   readonly authorize: ((caller: CallerContext<P>) => Effect.Effect<void, Failure, Store | CommandRuntime>) | undefined
   /** Takes a form with files (multipart/form-data) as well as JSON. */
   readonly uploads: boolean
@@ -152,7 +152,7 @@ export interface Common<P extends Params, B extends Fields> {
   readonly together: ReadonlyArray<ReadonlyArray<string>>
   /** Reads what happened, not what is: of everything, or of the one row that a parameter names. */
   readonly reads_history: History | undefined
-  /** What fields must be to each other (dates in order, one of two given): told together with what is wrong with each. */
+  /** What fields must be to each other (dates in order, one of two given): reported together with the errors of each field. */
   readonly check: ((values: JsonObject, body: JsonObject) => FieldErrors) | undefined
 }
 /** Of everything that happened, or of the row one of the parameters names. */
@@ -175,7 +175,7 @@ export interface CommandEndpoint<
   readonly result: Schema.Codec<R>
   /** The streams whose writers wait for each other; by default that of the first row in the path. */
   readonly streams: Streams | undefined
-  /** Tables that one of these commands surely makes a row in: an id is drawn before deciding. */
+  /** Tables in which the command always makes a row: an id of each is drawn before deciding. */
   readonly creates: ReadonlyArray<Table>
   /** What the rules must know, read inside the transaction. */
   readonly facts: (input: Input<P, B>) => Effect.Effect<F, Failure, Store | CommandRuntime>
@@ -187,7 +187,7 @@ export interface CommandEndpoint<
 export type Endpoint = QueryEndpoint<any, any, any> | CommandEndpoint<any, any, any, any, any>
 
 /**
- * A table outside the journal that takes the place of one an earlier release kept, which cannot be folded anew: its rows are
+ * A table outside the journal that replaces one of an earlier release, which cannot be rebuilt from events: its rows are
  * copied once, in the transaction that makes the table. The earlier table stays as it was and is not read again.
  */
 export interface TableSuccession {
@@ -248,7 +248,7 @@ export interface Catalogue {
   readonly references: References
 }
 
-/** A runtime is where commands are decided: the server, whose verdict is final, or a replica, whose verdict is provisional. */
+/** Where commands are decided: on the server, where decisions are final, or on a replica, where they are provisional. */
 export interface CommandRuntimeShape {
   readonly role: "server" | "replica"
   readonly catalogue: Catalogue
@@ -263,18 +263,18 @@ export interface CommandRuntimeShape {
   readonly releaseIds: (table: string, ids: ReadonlyArray<number>) => Effect.Effect<void, SqlError.SqlError, Store>
   /** The next number of a document sequence, gapless; null where numbers are not given (replicas). */
   readonly nextNumber: (sequence: string) => Effect.Effect<number | null, SqlError.SqlError, Store>
-  /** Folds events into the tables. */
+  /** Projects events into the tables. */
   readonly project: (
     events: ReadonlyArray<NewEvent>,
     metadata: EventMetadata
   ) => Effect.Effect<void, SqlError.SqlError, Store>
-  /** Keeps folded events. On Postgres all other writers wait from here to the commit: what can be done before is. */
+  /** Appends projected events to the journal. On Postgres all other writers wait from here to the commit: call it last. */
   readonly append: (
     events: ReadonlyArray<NewEvent>,
     metadata: EventMetadata
   ) => Effect.Effect<ReadonlyArray<StoredEvent>, Rejection | SqlError.SqlError, Store>
   readonly settings: Effect.Effect<Settings, SqlError.SqlError, Store>
-  /** The public address of the server, on a replica as it was told when it enrolled. */
+  /** The public address of the server, on a replica as it was given at registration. */
   readonly public_url?: () => string
 }
 

@@ -170,7 +170,7 @@ export const command = <
   respond: draft.respond
 })
 
-/** The resource and the operation a route name stands for: `products.index` → products, index. */
+/** The resource and the operation that a route name consists of: `lamps.index` → lamps, index. */
 export const resourceOf = (endpoint: { readonly name: string }): string =>
   endpoint.name.slice(0, endpoint.name.lastIndexOf("."))
 export const operationOf = (endpoint: { readonly name: string }): string =>

@@ -1,6 +1,6 @@
 /**
  * The engine: one write, from a request to recorded events, inside one transaction. Rows of the path → may this person →
- * body → facts → the rule → reactions → events folded into the tables and appended → the answer. Anything refused changes nothing.
+ * body → facts → the rule → reactions → events projected into the tables and appended → the answer. A refusal changes nothing.
  */
 import { Clock, Effect, Schema } from "effect"
 import { instantOf } from "../values/time.ts"
@@ -20,7 +20,7 @@ import { constraintRejection, isRetryable, Store } from "./store/store.ts"
 
 export { authorizeCall, checkPermission, deactivated_message, type EndpointCall, prepare, rowId } from "./prepare.ts"
 
-/** Where a command comes from: ids it drew when it was first decided are drawn again. */
+/** Where a command comes from. `ids`: those it drew when it was first decided, which it is given again. */
 export interface CommandMetadata {
   readonly command_id?: string
   readonly replica_id?: number | null
@@ -28,7 +28,7 @@ export interface CommandMetadata {
 }
 export interface Outcome {
   readonly answer: Answer
-  /** What the rule gave the answer to be about. */
+  /** What the rule decided, from which the answer is made. */
   readonly result: JsonObject
   readonly events: ReadonlyArray<StoredEvent>
   readonly command_id: string
@@ -38,7 +38,7 @@ export interface Outcome {
 
 const attempts_max = 8
 
-/** Decides and records one command. Faults the database calls transient are tried again from the start. */
+/** Decides and records one command. After errors that the database calls transient it is tried again from the start. */
 export const runCommand = (
   call: EndpointCall,
   command_metadata: CommandMetadata = {}
@@ -48,7 +48,7 @@ export const runCommand = (
     return yield* store.transaction(decideCommand(call, command_metadata))
   }).pipe(retryOnConflict)
 
-/** Tries a transaction again after conflicts with other writers; a lasting overlap is told as what it is. */
+/** Tries a transaction again after conflicts with other writers; an overlap that stays becomes a 422. */
 export const retryOnConflict = <A, R>(
   effect: Effect.Effect<A, Failure, R>
 ): Effect.Effect<A, Failure, R | CommandRuntime> => {
@@ -71,8 +71,9 @@ export const retryOnConflict = <A, R>(
 }
 
 /**
- * Decides and records in a savepoint of the caller's transaction: refused, it leaves nothing. What the database refuses is
- * told as the field to blame; a claim that lost a race is decided once more, so that the rule can name the holder.
+ * Decides and records in a savepoint of the caller's transaction: a refused command changes nothing. What the database
+ * refuses becomes a 422 on the field to blame; a period that another writer took first is decided again, so that the rule
+ * can name who has it.
  */
 export const decideInSavepoint = (
   call: EndpointCall,
@@ -133,8 +134,8 @@ export const decideCommand = Effect.fnUntraced(function* (
 })
 
 /**
- * The answer of a command that was carried out before, of what it made as that is by now. It changes nothing. A stored
- * result that its endpoint does not read any more is a defect.
+ * The answer of a command that was carried out before, about its rows as they are now. It changes nothing. A stored result
+ * that its endpoint can no longer read is a defect.
  */
 export const replayAnswer = Effect.fnUntraced(function* (
   call: EndpointCall,
@@ -145,12 +146,12 @@ export const replayAnswer = Effect.fnUntraced(function* (
   return yield* endpoint.respond(yield* Effect.orDie(Schema.decodeUnknownEffect(endpoint.result)(result)), input)
 })
 
-/** The row locks of an event-sourced store: writers of one stream wait for each other. SQLite has one writer anyway. */
+/** Writers of one stream wait for each other. SQLite has one writer at a time anyway. */
 const lockCommandStreams = Effect.fnUntraced(function* (endpoint: CommandEndpoint, call: EndpointCall) {
   const store = yield* Store
   if (store.dialect !== "pg") return
   const first = Object.entries(endpoint.params)[0]
-  // As read, so that 7 and "7" name one stream; what does not hold names none, and is refused further on.
+  // As read, so that 7 and "7" name one stream; invalid values name none, and are refused later.
   const body =
     endpoint.streams === undefined || !isJsonObject(call.request.body)
       ? {}
@@ -160,13 +161,13 @@ const lockCommandStreams = Effect.fnUntraced(function* (endpoint: CommandEndpoin
     (first === undefined ? [] : [streamOf(first[1].table.entity, call.params[first[0]] ?? "")])
   yield* lockStreams(streams)
 })
-/** Waits until no other writer holds these streams, and holds them to the end: for facts that find out late what changes. */
+/** Locks these streams until the transaction ends, once no other writer has them: for facts that find out late what changes. */
 export const lockStreams = Effect.fnUntraced(function* (streams: ReadonlyArray<string>) {
   const store = yield* Store
   if (store.dialect !== "pg") return
-  // Named after what was sent, before it is looked at: Postgres takes no NUL and no half of a character, not even to lock.
+  // Names come from the request, unchecked: Postgres refuses a NUL and half a surrogate pair, even in a lock.
   const named = [...new Set(streams.map((one) => one.replaceAll("\u0000", "").toWellFormed()))].sort()
-  // One statement for all of them, one after the other as listed: whoever wants several takes them in the same order.
+  // One statement locks them in the order of the list: every writer locks in the same order, so that none deadlock.
   if (named.length === 1) yield* store.run("select pg_advisory_xact_lock(hashtextextended($1, 0))", named)
   else if (named.length > 1) {
     yield* store.run(

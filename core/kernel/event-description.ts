@@ -25,7 +25,7 @@ export interface Described {
 }
 export interface EventList {
   readonly events: { readonly [type: string]: Described }
-  /** Columns by table: what "columns of" and "a row of" in the events stand for. */
+  /** Columns by table: what "columns of" and "a row of" in the events mean. */
   readonly columns: { readonly [table: string]: Described }
 }
 
@@ -34,7 +34,7 @@ interface SchemaDocument {
   readonly definitions: { readonly [name: string]: JsonSchema }
 }
 const documentOf = (schema: Schema.Top): SchemaDocument => Schema.toJsonSchemaDocument(schema)
-/** The name a reference stands for; JSON pointers escape `~` and `/`, addresses escape blanks. */
+/** The name in a reference; JSON pointers escape `~` and `/`, addresses escape blanks. */
 const nameOf = (ref: string): string => decodeURIComponent(ref.slice(ref.lastIndexOf("/") + 1))
 const json_names: { readonly [identifier: string]: string } = {
   Json: "any JSON",
@@ -74,7 +74,7 @@ const describe = (kind: AnyEventType): Described => {
   const { definitions, schema } = documentOf(kind.schema())
   if (schema.$ref === undefined) return fieldsOf(schema)
   const name = nameOf(schema.$ref)
-  // A row, or columns of one: these stand once for all events that carry them.
+  // A row, or columns of one, are described once for all events that hold them.
   return / of /.test(name) ? { "": name } : fieldsOf(definitions[name]!)
 }
 const columnsOf = (columns: Fields): Described =>
@@ -106,7 +106,7 @@ export const eventList = (events: Iterable<AnyEventType>, tables: ReadonlyArray<
   }
 }
 
-/** What a later list takes away from an earlier one, or says otherwise; empty where it only adds. */
+/** What a later list removes from an earlier one or changes; empty where it only adds. */
 export const brokenPromises = (kept: EventList, now: EventList): ReadonlyArray<string> =>
   (["events", "columns"] as const).flatMap((part) =>
     Object.entries(kept[part]).flatMap(([name, fields]) => {

@@ -34,8 +34,8 @@ export type FieldType =
   | { readonly kind: "code"; readonly labels: { readonly [code: number]: string } }
   | { readonly kind: "ref"; readonly table: string; readonly live: boolean; readonly rule?: ReferenceRule }
   /**
-   * `search`: the texts of the document are folded in a twin, like searchable text. `by_item`: whether an item can be stored
-   * is for its reader to judge, so that one wrong item does not refuse the others.
+   * `search`: the texts of the document are case-folded in a column of their own, like searchable text. `by_item`: items are checked one by one by
+   * whoever reads them, so that one wrong item does not refuse the others.
    */
   | {
       readonly kind: "json"
@@ -56,7 +56,7 @@ export type FieldType =
 /**
  * What deleting the row that a reference names does to the row that holds the reference:
  * `refuse`: the deletion is a 422 that names the holder; `clear`: the column becomes null, a list loses the id;
- * `delete`: the holder is deleted too; `keep`: the holder is a record of the past and goes on naming what is gone;
+ * `delete`: the holder is deleted too; `keep`: the holder is a record of the past and goes on naming the deleted row;
  * `handled`: the events of the deletion itself move or delete the holders.
  */
 export type OnDelete = "refuse" | "clear" | "delete" | "keep" | "handled"
@@ -152,7 +152,7 @@ const field = <T, O extends Options, S = T>(type: FieldType, o: O | undefined): 
   describe: o?.describe
 })
 
-/** `search`: filters that ignore case (`cont`, `start`, `end`) and sorting use a folded twin column `<name>_folded`. */
+/** `search`: filters that ignore case (`cont`, `start`, `end`) and sorting use a case-folded column beside it, `<name>_folded`. */
 export const text = <
   const O extends Options & {
     readonly max?: number

@@ -49,8 +49,8 @@ const makeSupply = <V>(recorded: Iterable<readonly [name: string, values: Readon
 const first_placeholder = 2 ** 52
 
 /**
- * `recorded`: ids by table that the command drew when it was first decided. `creates`: tables it surely makes a row in, of
- * which an id is drawn at once.
+ * `recorded`: ids by table that the command drew when it was first decided. `creates`: tables in which it always makes a row; an
+ * id of each is drawn at once.
  */
 export const makeIdAllocator = Effect.fnUntraced(function* (
   recorded: { readonly [table: string]: ReadonlyArray<number> },

@@ -181,7 +181,7 @@ const readText = (type: FieldType & { kind: "text" }, raw: Json, fail: Fail): Js
   return type.format === "currency" || type.format === "country" ? value.toUpperCase() : value
 }
 
-/** What is wrong inside is told where it stands: `custom_fields.colour`. */
+/** Errors inside a document are reported at their path: `custom_fields.colour`. */
 const readDocument = (raw: Json, levels: number, path: string, name: string, context: Context): Json | undefined => {
   const wrong = findUnstorableText(raw, levels)
   if (wrong === undefined) return raw

@@ -91,7 +91,7 @@ export const appendAndScrub = Effect.fnUntraced(function* (
   return stored
 })
 
-/** Carries out what the events that scrub ask for. Whoever writes events into a journal calls this; a replica tells what was withheld from it. */
+/** Erases from earlier events what these events scrub. Called by everything that writes events into a journal; a replica says what was withheld from it. */
 export const scrubEarlierEvents = Effect.fnUntraced(function* (
   store: StoreShape,
   scrubs: Scrubs,

@@ -13,7 +13,7 @@ import { Store } from "./store/store.ts"
 import { caseFoldedName, isSearchable, type Table } from "./table.ts"
 
 export interface ListOptions {
-  /** Beside what was asked: rows of one parent. */
+  /** A condition beside those of the request: rows of one parent. */
   readonly where?: Where
   readonly order?: ReadonlyArray<string>
   readonly page_default?: number
@@ -22,7 +22,7 @@ export interface ListOptions {
   readonly unpaged?: boolean
 }
 
-/** A list as asked: `{[plural]: rows, meta: {total, per_page, page}}`. Two queries beside lookups and includes. */
+/** The list for a query: `{[plural]: rows, meta: {total, per_page, page}}`. Two queries beside lookups and includes. */
 export const listOf = Effect.fnUntraced(function* <T extends Table>(
   resource: Resource<T>,
   query: Query,
@@ -76,7 +76,7 @@ export const listOf = Effect.fnUntraced(function* <T extends Table>(
   })
   const limit =
     options.unpaged === true ? "" : ` limit ${paging.per_page} offset ${(paging.page - 1) * paging.per_page}`
-  // Beyond the first page ids are sorted and passed over, not whole rows.
+  // Beyond the first page only ids are sorted and skipped, not all columns.
   const key = quote(resource.table.key)
   const page =
     options.unpaged === true || paging.page === 1
@@ -84,7 +84,7 @@ export const listOf = Effect.fnUntraced(function* <T extends Table>(
       : `select ${columnList(resource.table)} from (select ${key} as "key_of_page"${from} order by ${order}${limit}) as "page" ` +
         `join ${quote(resource.table.name)} on ${key} = "key_of_page" order by ${order}`
   const rows = (yield* store.run(page, bound.values)).map((row) => store.decode(resource.table, row))
-  // A first page that is not full has counted itself.
+  // A first page that is not full needs no count.
   const total =
     options.unpaged === true || (paging.page === 1 && rows.length < paging.per_page)
       ? rows.length

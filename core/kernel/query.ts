@@ -44,7 +44,7 @@ export interface RelatedFilter {
   readonly table: Table
   readonly column: string
 }
-/** A name that stands for values of several columns: the status "Reserved" is status 1 of the state quotation. */
+/** A name for values of several columns: the status "Reserved" is status 1 of the state quotation. */
 export interface NamedFilterValue {
   readonly name: string
   readonly where: { readonly [column: string]: number }
@@ -90,7 +90,7 @@ export const splitPredicate = (key: string): { readonly name: string; readonly p
     : { name: key.slice(0, -predicate.length - 1), predicate }
 }
 
-/** The conditions of a query string; keys that are no filters are passed over. */
+/** The conditions of a query string; keys that are no filters are ignored. */
 export const conditionsOf = (query: Query): ReadonlyArray<Condition> => {
   const found = new Map<string, { name: string; predicate: Predicate; values: Array<string> }>()
   for (const [key, value] of query) {
@@ -307,7 +307,7 @@ const likeSql = (
   return `${folded} ${predicate === "not_cont" ? "not like" : "like"} ${bound.bind(pattern)} escape '\\'`
 }
 
-/** Arrays (tags; ids out of a list, also asked for by name): contains, does not contain, any of, none of, empty or not. */
+/** Arrays (tags; ids of list values, also by name): contains, does not contain, any of, none of, empty or not. */
 const itemsSql = (
   items: string,
   { names }: FilterTarget,
@@ -385,7 +385,7 @@ const operand = ({ field, names }: FilterTarget, raw: string, listing: Listing, 
 }
 const caseName = (value: string): string => value.toLowerCase().replace(/[^a-z0-9]/g, "")
 
-/** SQLite keeps decimals as integers scaled by a power of ten: what lies between two of them is told as the half between. */
+/** SQLite keeps decimals as integers scaled by a power of ten: a value between two of them is represented as n + 0.5. */
 const besideScaled = (value: string, scale: number): bigint | number => {
   const scaled = exact(value).times(exact(10).pow(scale))
   if (scaled.abs().greaterThan(9e18)) return scaled.isNegative() ? -1e19 : 1e19

@@ -1,6 +1,6 @@
 /**
  * What references make of a command: the 422 for what is in use, the events that clear lists, the rows held until the commit;
- * and the walk that finds references to rows that have gone.
+ * and the walk that finds references to rows that do not exist.
  */
 import { Effect } from "effect"
 import { SqlError } from "effect/sql"
@@ -45,7 +45,7 @@ export const changesOf = (
 ): ReadonlyArray<RowChange> =>
   events.flatMap((one) => projectEvent(projection, one, { recorded_at, actor_id: null, position: 0 }))
 /**
- * What these changes delete, asked of every reference: 422 on the name of what is deleted, with the holder, where it is still
+ * Checks every reference to what these changes delete: 422 on the name of what is deleted, with the holder, where it is still
  * in use; else the events that take it out of the lists that name it. Without deletions it reads nothing.
  */
 export const cascadeDeletions = Effect.fnUntraced(function* (
@@ -59,7 +59,7 @@ export const cascadeDeletions = Effect.fnUntraced(function* (
   const refusal = yield* stillInUse(references, deleted, viewer, table)
   return refusal === undefined ? yield* clearedEvents(references, deleted) : yield* refusal
 })
-/** On Postgres: waits for everybody who is about to refer to these rows, and makes those who come later see them gone. */
+/** On Postgres: waits for transactions that are about to refer to these rows; later ones then see that they are deleted. */
 const lockDeleted = Effect.fnUntraced(function* (deleted: Deleted) {
   const store = yield* Store
   if (store.dialect !== "pg") return

@@ -13,7 +13,7 @@ import { Store } from "./store/store.ts"
 import type { AnyRow, RowOf, Table } from "./table.ts"
 import { hasOnePermission } from "./viewer.ts"
 
-/** What an answer is shown with: of an endpoint's input, or put together by whoever shows rows without one. */
+/** What an answer is shown with: from an endpoint's input, or put together where rows are shown without one. */
 export const viewContext = (from: Omit<ViewContext, "base_currency">): ViewContext => ({
   viewer: from.viewer,
   settings: from.settings,
@@ -61,7 +61,7 @@ export const baseView = (table: Table, row: AnyRow, context: ViewContext): { [ke
   return out
 }
 
-/** Rows → answers, with what was asked to be included. Queries: one per lookup and include, whatever the number of rows. */
+/** Rows → answers, with the includes of the request. Queries: one per lookup and include, whatever the number of rows. */
 export const render = Effect.fnUntraced(function* <T extends Table>(
   declared: Resource<T>,
   rows: ReadonlyArray<RowOf<T>>,
@@ -100,7 +100,7 @@ const rowsById = Effect.fnUntraced(function* (table: Table, ids: ReadonlyArray<n
 })
 
 type Embedding = Exclude<Include, { readonly kind: "always" }>
-/** What stands under the key of each include: what it names where it was asked for, else its empty value. */
+/** The value under the key of each include: what it names where the request includes it, else its empty value. */
 const embedAll = Effect.fnUntraced(function* (
   resource: Pick<Resource, "includes">,
   rows: ReadonlyArray<AnyRow>,
@@ -121,7 +121,7 @@ const embedAll = Effect.fnUntraced(function* (
   return embedded
 })
 
-/** One include for a page of rows. `inner`: the includes asked for in what is embedded. */
+/** One include for a page of rows. `inner`: the includes of the request inside what is embedded. */
 const embed = Effect.fnUntraced(function* (
   include: Embedding,
   rows: ReadonlyArray<AnyRow>,

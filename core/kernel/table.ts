@@ -1,4 +1,4 @@
-/** Tables, declared once: the columns people report on, the indexes lists need, the truths the database holds for us. */
+/** Tables, declared once: columns, the indexes lists need, and the constraints that the database enforces. */
 import {
   type ColumnValues,
   type Field,
@@ -15,7 +15,7 @@ export type Key = number | string
 
 export interface Unique {
   readonly columns: ReadonlyArray<string>
-  /** The input field to blame, and what to tell. */
+  /** The input field to blame, and the message of the 422. */
   readonly field: string
   readonly message: string
   /** Only rows with this boolean column true (or, for nullable columns, rows that have a value) count. */
@@ -57,7 +57,7 @@ export interface Table<F extends Fields = Fields> {
   readonly merged_by: MergedBy | undefined
   /** Columns that name a row to people: the first that says something does. */
   readonly named_by: ReadonlyArray<string>
-  /** Ids in one block that a device is lent. */
+  /** How many ids a device leases at once. */
   readonly lease_block_size: number
 }
 /**
@@ -83,7 +83,7 @@ export interface RowStream {
   readonly column: string
 }
 export type RowOf<T> = T extends Table<infer F> ? ValuesOf<F> : never
-/** A row of a table nobody looks into by name. */
+/** A row of any table. */
 export type AnyRow = { readonly [column: string]: unknown }
 
 /** Any one of these permissions is enough; `members.*` is any of an area but `access`, which opens a page and no data. */
@@ -120,7 +120,7 @@ export interface TableOptions {
   readonly reference?: boolean
   /** A row whose key is there already stays as it is: for notes taken whenever something happens, once or again. */
   readonly on_conflict_ignore?: boolean
-  /** Without it, only whoever may see everything. */
+  /** Without it, rows are seen by people who may see everything only. */
   readonly visibility?: Visibility
   readonly references?: ReadonlyArray<ReferenceByType>
   readonly merged_by?: MergedBy
@@ -132,7 +132,7 @@ export interface TableOptions {
    */
   readonly lease_block_size?: number
 }
-const ids_lent_default = 50
+const lease_block_size_default = 50
 const namedBy = (fields: Fields, { named_by }: TableOptions): ReadonlyArray<string> =>
   named_by ?? ("name" in fields ? ["name"] : [])
 export interface Stamped extends Fields {
@@ -173,7 +173,7 @@ export const table = <F extends Fields>(name: string, fields: F, options: TableO
   references: options.references ?? [],
   merged_by: options.merged_by,
   named_by: namedBy(fields, options),
-  lease_block_size: options.lease_block_size ?? ids_lent_default
+  lease_block_size: options.lease_block_size ?? lease_block_size_default
 })
 
 /** A table with a key of its own choosing and exactly these columns. */
@@ -199,16 +199,16 @@ export const plainTable = <F extends Fields>(
   references: options.references ?? [],
   merged_by: options.merged_by,
   named_by: namedBy(columns, options),
-  lease_block_size: options.lease_block_size ?? ids_lent_default
+  lease_block_size: options.lease_block_size ?? lease_block_size_default
 })
 
 export const isSearchable = (field: Field): boolean =>
   (field.type.kind === "text" || field.type.kind === "json") && field.type.search === true
-/** The twin column that filters without regard to case look at. */
+/** The case-folded column beside a searchable one: filters that ignore case use it. */
 export const caseFoldedName = (column: string): string => `${column}_folded`
 /** Unicode case folding in one place, the same on both engines. */
 export const foldCase = (value: string): string => value.normalize("NFC").toLowerCase()
-/** What the twin of a searchable column holds: the text folded; of a document its texts. */
+/** What the case-folded column holds: the text folded; of a document its texts. */
 export const caseFoldedValue = (field: Field, value: unknown): unknown =>
   field.type.kind !== "json"
     ? foldCase(String(value))

@@ -23,7 +23,7 @@ export const millisOf = (instant: string): number => {
   }
   return millis
 }
-/** Thousands of lines and claims tell few different times. */
+/** Cached, as thousands of rows have few different times. */
 const lately = new Map<string, number>()
 const told_lately = new Map<number, string>()
 const lately_max = 2_000

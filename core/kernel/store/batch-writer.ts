@@ -27,14 +27,14 @@ interface PendingDelete {
   readonly column: string
   readonly values: Set<string | number>
 }
-/** What waits for one table; carried out in this order. */
+/** Changes of one table that are not written yet; written in this order. */
 interface WriteBatch {
   pending_delete: PendingDelete | undefined
   inserts: Map<unknown, AnyRow>
   updates: Map<unknown, AnyRow>
   index: BatchIndex | undefined
 }
-/** Keys of waiting rows by what stands in a column. */
+/** Keys of rows that are not written yet, by the value of a column. */
 interface BatchIndex {
   readonly column: string
   readonly keys: Map<unknown, Array<unknown>>
@@ -159,7 +159,7 @@ export const makeBatchWriter = ({
 }
 const inSequence = (...steps: ReadonlyArray<Sql>): Sql => Effect.forEach(steps, (step) => step, { discard: true })
 
-/** Keys of waiting rows with the value, and perhaps of rows that had it or are gone: looked up, not searched for. */
+/** Keys of unwritten rows with the value, found by an index; some may no longer have it or be deleted. */
 const keysMatching = (table: Table, waiting: WriteBatch, { column, values }: PendingDelete): ReadonlyArray<unknown> => {
   if (waiting.inserts.size === 0) return []
   if (waiting.index?.column !== column) {

@@ -119,10 +119,10 @@ const storedMeta = Effect.fnUntraced(function* (store: StoreShape, key: string) 
   if ((yield* columnsIn(store, meta.name)).length === 0) return undefined
   return (yield* store.get(meta, key))?.value
 })
-/** What tells this journal from any other. */
+/** Identifies this journal; a replica of another epoch syncs from the start. */
 export const epochOf = (store: StoreShape): Effect.Effect<string, SqlError.SqlError> =>
   Effect.map(store.get(meta, "epoch"), (row) => row?.value ?? "0")
-/** From now on it is another journal than its followers know; they begin again. */
+/** Makes it a new journal: replicas sync again from the start. */
 export const beginEpoch = (store: StoreShape, at: string): Effect.Effect<void, SqlError.SqlError> =>
   setMeta(store, "epoch", at.replace(/[^0-9]/g, ""))
 const setMeta = (store: StoreShape, key: string, value: string): Effect.Effect<void, SqlError.SqlError> =>
@@ -139,7 +139,7 @@ const dropTables = Effect.fnUntraced(function* (store: StoreShape, catalogue: Ca
   for (const name of names) yield* store.run(`drop table if exists "${name}"`)
 })
 
-/** Folds the whole journal into the (empty) tables, page by page. */
+/** Projects the whole journal into the (empty) tables, page by page. */
 export const projectJournal = Effect.fnUntraced(function* (catalogue: Catalogue) {
   const store = yield* Store
   for (let position = 0; ;) {
@@ -150,7 +150,7 @@ export const projectJournal = Effect.fnUntraced(function* (catalogue: Catalogue)
   }
 })
 
-/** Empties every table folded from the journal and folds it again: the same rows must come out. */
+/** Empties every projected table and projects the journal again: the same rows must come out. */
 export const rebuild = Effect.fnUntraced(function* (catalogue: Catalogue) {
   const store = yield* Store
   yield* store.transaction(
@@ -178,7 +178,7 @@ export const seed = Effect.fnUntraced(function* (catalogue: Catalogue, at: strin
           if (events.length > 0) yield* append(store, events, metadata)
         }
       }
-      // A journal is known by the moment it began: a database made anew is another journal, and its followers begin again.
+      // The epoch identifies this journal; a new one forces a full sync of every replica.
       if ((yield* storedMeta(store, "epoch")) === undefined) yield* beginEpoch(store, at)
       yield* ensureSequences([...catalogue.tables, ...catalogue.server_tables])
     })

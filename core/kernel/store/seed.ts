@@ -1,5 +1,5 @@
 /**
- * Reference data of releases later than a database. The journal itself tells what a database has been given: it goes
+ * Reference data of releases later than a database. The journal itself says what a database has been given: it goes
  * along with every backup and export. Nothing that was deleted here comes back.
  */
 import { Effect, Result } from "effect"

@@ -1,4 +1,4 @@
-/** Rows in and out, over Effect's SqlClient: typed reads, the one applier of row changes, faults told apart. */
+/** Rows in and out, over Effect's SqlClient: typed reads, the one place that applies row changes, and what database errors mean. */
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import type { Key, RowChange, Where } from "../row-change.ts"
@@ -171,7 +171,7 @@ const constraintOf = ({ reason }: SqlError.SqlError): string => {
   return typeof named === "object" && named !== null && "constraint" in named ? String(named.constraint) : ""
 }
 
-/** What the database refused, told as the field to blame; undefined when it is no expected refusal. */
+/** What the database refused as a 422 on the field to blame; undefined when it is no expected refusal. */
 export const constraintRejection = (
   error: SqlError.SqlError,
   tables: ReadonlyArray<Table>
@@ -180,7 +180,7 @@ export const constraintRejection = (
   if (error.reason._tag !== "UniqueViolation")
     return tables.some((table) => table.no_overlap.some((rule) => rule.name === constraint)) ? "overlap" : undefined
   for (const table of tables) {
-    // Only a device that sends an id twice gets here; its other commands must not wait for that one for ever.
+    // Only a device that sends an id twice gets here; its other commands must not be blocked by that one.
     if (table.key === "id" && (constraint === `${table.name}.id` || constraint === `${table.name}_pkey`))
       return invalidField("ids", "One of its ids is taken.")
     for (const unique of table.uniques) {
