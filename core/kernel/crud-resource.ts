@@ -137,101 +137,118 @@ export interface CrudResourceDraft<T extends Table, F> {
   readonly weight?: number
 }
 
-interface WithCustom<F> {
+type KeyedRow = AnyRow & { readonly id: number }
+interface CrudFacts<F> {
   readonly own: F
   readonly custom: CustomFieldFacts
 }
 
-/** The events, fold and endpoints of a resource. */
-export const crudResource = <F extends Fields, X = undefined>(
-  draft: CrudResourceDraft<Table<F & Stamped>, X>
-): Slice => {
-  type T = Table<F & Stamped>
-  const { resource, path, access, parent, rules } = draft
-  const table: T = resource.table
-  const name = draft.name ?? resource.plural
+type Draft<F extends Fields, X> = CrudResourceDraft<Table<F & Stamped>, X>
+type Made<F extends Fields> = Table<F & Stamped>
+type SavedBody = One<string> & { readonly meta?: JsonObject }
+type Operations = { readonly [operation: string]: () => Endpoint }
+
+/** The row a path ends with. */
+const rowOf = <T extends Table>(input: Input): RowOf<T> =>
+  (input.rows as { readonly [name: string]: unknown })["id"] as RowOf<T>
+const parentId = ({ param }: Parent, input: Input): number =>
+  (input.rows as { readonly [name: string]: AnyRow })[param]?.["id"] as number
+
+/** What the rules need to know, and the definitions of custom fields where the body sets any or a row is made. */
+const factsOf = <F extends Fields, X>({ resource, rules }: Draft<F, X>, mode: "create" | "update") =>
+  Effect.fnUntraced(function* (input: Input): Effect.fn.Return<CrudFacts<X>, Failure, Store | CommandRuntime> {
+    const before = mode === "create" ? undefined : rowOf<Made<F>>(input)
+    const needs_custom = mode === "create" || "custom_fields" in input.body
+    return {
+      own: (rules?.facts === undefined ? undefined : yield* rules.facts(input, before)) as X,
+      custom:
+        resource.custom_module === undefined || !needs_custom
+          ? { definitions: [], values: [] }
+          : yield* customFieldFacts(resource.custom_module)
+    }
+  })
+
+/** The row as the body leaves it, checked by the rules, with the events that come beside. `before`: undefined on create. */
+const saveRow = <F extends Fields, X>(
+  { fields, parent, resource: { custom_module, table }, rules }: Draft<F, X>,
+  before: RowOf<Made<F>> | undefined,
+  facts: CrudFacts<X>,
+  input: Input,
+  context: DecideContext
+): Result.Result<{ readonly row: KeyedRow; readonly also: ReadonlyArray<NewEvent> }, Rejection> => {
+  const mode = before === undefined ? "create" : "update"
+  const current: AnyRow | undefined = before
+  const custom =
+    custom_module === undefined || (mode === "update" && !("custom_fields" in input.body))
+      ? undefined
+      : readCustomFields(
+          facts.custom,
+          input.body["custom_fields"],
+          (current?.["custom_fields"] ?? {}) as JsonObject,
+          mode
+        )
+  if (custom !== undefined && Object.keys(custom.errors).length > 0) return Result.fail(invalid(custom.errors))
+  const values: AnyRow = input.values
+  const next = {
+    ...(before ?? initialRow(table, fields)),
+    ...Object.fromEntries(Object.entries(values).filter(([column]) => table.columns[column] !== undefined)),
+    ...(custom === undefined ? {} : { custom_fields: custom.stored }),
+    ...(before === undefined && parent !== undefined ? { [parent.column]: parentId(parent, input) } : {}),
+    id: current === undefined ? context.id(table) : (current["id"] as number)
+  } as RowOf<Made<F>>
+  const result: SaveResult<Made<F>> =
+    rules?.save?.({ next, before, facts: facts.own, input, context }) ?? Result.succeed({})
+  return Result.map(result, ({ set, also }) => ({ row: { ...(next as KeyedRow), ...set }, also: also ?? [] }))
+}
+
+/** The saved row as it is now, with the `meta` of the rules. */
+const answerWith = <F extends Fields, X>({ resource, rules }: Draft<F, X>, status: Status) =>
+  Effect.fnUntraced(function* (result: Id, input: Input): Effect.fn.Return<Answer<SavedBody>, Failure, Store> {
+    const body = yield* renderById(resource, result.id, input.query, viewContext(input))
+    const row = rules?.meta === undefined ? undefined : yield* (yield* Store).get(resource.table, result.id)
+    const meta = row === undefined ? undefined : yield* rules?.meta?.(row) ?? Effect.succeed(undefined)
+    return status(meta === undefined ? body : { ...body, meta })
+  })
+
+/** What the endpoints of a resource have in common. */
+interface CrudParts {
+  /** What route names begin with. */
+  readonly name: string
+  /** What one row is called, and its article. */
+  readonly words: string
+  readonly article: string
+  /** Parameters of the path of the list, and of one row. */
+  readonly parents: Params
+  readonly own: Params
+  readonly row_path: string
+  readonly single: Shown.Part<One<string>>
+  readonly saved: Shown.Part<SavedBody>
+}
+const partsOf = <F extends Fields, X>({ name, parent, path, resource, rules }: Draft<F, X>): CrudParts => {
   const words = wordsOf(resource.singular)
-  const a = articleOf(words)
   const parents: Params = parent === undefined ? {} : { [parent.param]: { table: parent.table } }
-  const key = "id"
-  const own: Params = {
-    ...parents,
-    [key]: { table, ...(parent === undefined ? {} : { of: { param: parent.param, column: parent.column } }) }
-  }
-  const one = `${path}/{${key}}`
-  const only = draft.only ?? ["list", "show", "create", "update", "delete"]
-  const module = resource.custom_module
-  const fields: Fields = draft.fields
-  const theResource = () => resource
-  type SavedBody = One<string> & { readonly meta?: JsonObject }
-  const rowShown: Shown.Keys = { [resource.singular]: Shown.row(theResource) }
+  const of = parent === undefined ? {} : { of: { param: parent.param, column: parent.column } }
+  const row_shown: Shown.Keys = { [resource.singular]: Shown.row(() => resource) }
   // The key is known at run time only.
-  const single = Shown.keys(rowShown) as Shown.Part<One<string>>
-  const saved = (
-    rules?.meta_shows === undefined ? single : Shown.keys({ ...rowShown, meta: rules.meta_shows })
-  ) as Shown.Part<SavedBody>
-  const locked = draft.streams === undefined ? {} : { streams: draft.streams }
-
-  const facts = (before: boolean) =>
-    Effect.fnUntraced(function* (input: Input): Effect.fn.Return<WithCustom<X>, Failure, Store | CommandRuntime> {
-      const row = before ? rowOf(input) : undefined
-      return {
-        own: (rules?.facts === undefined ? undefined : yield* rules.facts(input, row)) as X,
-        // A change that does not speak of them needs none of them.
-        custom:
-          module === undefined || (before && !("custom_fields" in input.body))
-            ? { definitions: [], values: [] }
-            : yield* customFieldFacts(module)
-      }
-    })
-  const rowOf = (input: Input): RowOf<T> => (input.rows as { [name: string]: unknown })[key] as RowOf<T>
-  const stored = (values: AnyRow): AnyRow =>
-    Object.fromEntries(Object.entries(values).filter(([column]) => table.columns[column] !== undefined))
-
-  const save = (
-    before: RowOf<T> | undefined,
-    facts: WithCustom<X>,
-    input: Input,
-    context: DecideContext
-  ): Result.Result<{ row: AnyRow & { id: number }; also: ReadonlyArray<NewEvent> }, Rejection> => {
-    const mode = before === undefined ? "create" : "update"
-    const custom =
-      module === undefined || (mode === "update" && !("custom_fields" in input.body))
-        ? undefined
-        : readCustomFields(
-            facts.custom,
-            input.body["custom_fields"],
-            ((before as AnyRow | undefined)?.["custom_fields"] ?? {}) as JsonObject,
-            mode
-          )
-    if (custom !== undefined && Object.keys(custom.errors).length > 0) return Result.fail(invalid(custom.errors))
-    const next = {
-      ...(before ?? initialRow(table, fields)),
-      ...stored(input.values as AnyRow),
-      ...(custom === undefined ? {} : { custom_fields: custom.stored }),
-      ...(before === undefined && parent !== undefined
-        ? { [parent.column]: (input.rows as { [name: string]: AnyRow })[parent.param]!["id"] }
-        : {}),
-      id: before === undefined ? context.id(table) : (before as { id: number }).id
-    } as RowOf<T>
-    const judged: SaveResult<T> =
-      rules?.save?.({ next, before, facts: facts.own, input, context }) ?? Result.succeed({})
-    return Result.map(judged, ({ set, also }) => ({
-      row: { ...(next as AnyRow & { id: number }), ...set },
-      also: also ?? []
-    }))
+  const single = Shown.keys(row_shown) as Shown.Part<One<string>>
+  const with_meta = rules?.meta_shows === undefined ? single : Shown.keys({ ...row_shown, meta: rules.meta_shows })
+  return {
+    name: name ?? resource.plural,
+    words,
+    article: articleOf(words),
+    parents,
+    own: { ...parents, id: { table: resource.table, ...of } },
+    row_path: `${path}/{id}`,
+    single,
+    saved: with_meta as Shown.Part<SavedBody>
   }
+}
 
-  const answerWith = (status: Status) =>
-    Effect.fnUntraced(function* (result: Id, input: Input): Effect.fn.Return<Answer<SavedBody>, Failure, Store> {
-      const body = yield* renderById(resource, result.id, input.query, viewContext(input))
-      if (rules?.meta === undefined) return status(body)
-      const row = yield* (yield* Store).get(table, result.id)
-      const meta = yield* rules.meta(row!)
-      return status(meta === undefined ? body : { ...body, meta })
-    })
-
-  const endpoints: { readonly [operation: string]: () => Endpoint } = {
+const readEndpoints = <F extends Fields, X>(draft: Draft<F, X>, parts: CrudParts): Operations => {
+  type T = Made<F>
+  const { access, parent, path, resource } = draft
+  const { name, own, parents, row_path: one, single, words } = parts
+  return {
     list: () =>
       get(path, {
         name: `${name}.list`,
@@ -239,16 +256,14 @@ export const crudResource = <F extends Fields, X = undefined>(
         ability: access.read,
         permission: access.view,
         params: parents,
-        answer: Shown.page(theResource),
+        answer: Shown.page(() => resource),
         ...(draft.weight === undefined ? {} : { metering_weight: draft.weight }),
         run: (input: Input) =>
           Effect.map(
             listOf(resource, input.query, viewContext(input), {
               unpaged: draft.unpaged ?? false,
               where: {
-                ...(parent === undefined
-                  ? {}
-                  : { [parent.column]: (input.rows as { [name: string]: AnyRow })[parent.param]!["id"] as number }),
+                ...(parent === undefined ? {} : { [parent.column]: parentId(parent, input) }),
                 ...draft.list_where?.(input)
               }
             }),
@@ -263,58 +278,67 @@ export const crudResource = <F extends Fields, X = undefined>(
         permission: access.view,
         params: own,
         answer: single,
-        run: (input: Input) => Effect.map(renderOne(resource, rowOf(input), input.query, viewContext(input)), ok)
-      }),
+        run: (input: Input) => Effect.map(renderOne(resource, rowOf<T>(input), input.query, viewContext(input)), ok)
+      })
+  }
+}
+const writeEndpoints = <F extends Fields, X>(draft: Draft<F, X>, parts: CrudParts): Operations => {
+  type T = Made<F>
+  const { access, path, resource, rules } = draft
+  const { article: a, name, own, parents, row_path: one, saved, words } = parts
+  const { table } = resource
+  const locked = draft.streams === undefined ? {} : { streams: draft.streams }
+  return {
     create: () =>
-      command<Params, Fields, WithCustom<X>, Id, typeof saved>("POST", path, {
+      command<Params, Fields, CrudFacts<X>, Id, Shown.Part<SavedBody>>("POST", path, {
         name: `${name}.create`,
         summary: `Create ${a} ${words}`,
         ability: access.write,
         permission: access.create,
         params: parents,
-        fields,
+        fields: draft.fields,
         answer: saved,
         ...locked,
         creates: [table],
-        facts: facts(false),
+        facts: factsOf(draft, "create"),
         decide: (facts, input, context) =>
-          Result.map(save(undefined, facts, input, context), ({ row, also }) => ({
+          Result.map(saveRow(draft, undefined, facts, input, context), ({ row, also }) => ({
             events: [createdEvent(table, row), ...also],
             result: { id: row.id }
           })),
-        respond: answerWith(created)
+        respond: answerWith(draft, created)
       }),
     update: () =>
-      command<Params, Fields, WithCustom<X>, Id, typeof saved>(draft.update_method ?? "PUT", one, {
+      command<Params, Fields, CrudFacts<X>, Id, Shown.Part<SavedBody>>(draft.update_method ?? "PUT", one, {
         name: `${name}.update`,
         summary: `Change ${a} ${words}; what is left out stays`,
         ability: access.write,
         permission: access.edit,
         params: own,
-        fields,
+        fields: draft.fields,
         answer: saved,
         ...locked,
-        facts: facts(true),
+        facts: factsOf(draft, "update"),
         decide: (facts, input, context) => {
-          const before = rowOf(input)
-          return Result.map(save(before, facts, input, context), ({ row, also }) => {
+          const before = rowOf<T>(input)
+          return Result.map(saveRow(draft, before, facts, input, context), ({ row, also }) => {
             const changed = updatedEvent(table, before as AnyRow & { id: number }, row)
             return { events: [...(changed === undefined ? [] : [changed]), ...also], result: { id: row.id } }
           })
         },
-        respond: answerWith(ok)
+        respond: answerWith(draft, ok)
       }),
     delete: () =>
-      command<Params, Fields, WithCustom<X>>("DELETE", one, {
+      command<Params, Fields, CrudFacts<X>>("DELETE", one, {
         name: `${name}.delete`,
         summary: `Delete ${a} ${words}`,
         ability: access.write,
         permission: access.delete,
         params: own,
         ...locked,
-        facts: facts(true),
+        facts: factsOf(draft, "update"),
         decide: (facts, input, context) => {
-          const row = rowOf(input)
+          const row = rowOf<T>(input)
           const judged = rules?.delete?.({ row, facts: facts.own, input, context }) ?? Result.succeed([])
           return Result.map(judged, (also) => ({
             events: [...also, deletedEvent(table, (row as { id: number }).id, row as AnyRow)],
@@ -324,12 +348,20 @@ export const crudResource = <F extends Fields, X = undefined>(
         respond: () => Effect.succeed(noContent)
       })
   }
+}
+
+/** The table, events, projection and endpoints of a resource. */
+export const crudResource = <F extends Fields, X = undefined>(draft: Draft<F, X>): Slice => {
+  const { on_delete, resource } = draft
+  const parts = partsOf(draft)
+  const endpoints = { ...readEndpoints(draft, parts), ...writeEndpoints(draft, parts) }
+  const only: ReadonlyArray<string> = draft.only ?? Object.keys(endpoints)
   return {
-    name,
-    tables: [table],
+    name: parts.name,
+    tables: [resource.table],
     resources: [resource as Resource],
-    events: rowEvents(table, draft.on_delete),
-    endpoints: only.map((operation) => endpoints[operation]!())
+    events: rowEvents(resource.table, on_delete),
+    endpoints: only.flatMap((operation) => endpoints[operation]?.() ?? [])
   }
 }
 

@@ -112,10 +112,7 @@ interface Paging {
   readonly page: number
   readonly per_page: number
 }
-const orderedMeta = ({ page, per_page }: Paging): JsonObject => ({
-  per_page,
-  page
-})
+const orderedMeta = ({ page, per_page }: Paging): JsonObject => ({ per_page, page })
 
 /** Joined by "and", in brackets of a hundred each: a chain of conditions nests, and SQLite allows a depth of 1,000. */
 const allOf = (parts: ReadonlyArray<string>): string =>
