@@ -78,7 +78,8 @@ export const withAutoNumbers = Effect.fnUntraced(function* (events: ReadonlyArra
   const made = events.map((event): { [key: string]: string | null } | undefined =>
     moduleOf.has(event.type) ? {} : undefined
   )
-  // Field by field, in the same order in every command: two commands that need numbers of the same sequences cannot deadlock.
+  // Field by field, in the same order in every command: two commands that need numbers of the same sequences cannot
+  // deadlock.
   for (const definition of definitions) {
     for (const [at, event] of events.entries()) {
       if (moduleOf.get(event.type) !== definition.module_type) continue

@@ -11,7 +11,10 @@ import { as_declared, type Composed, type Includes, type Resource } from "./reso
 
 export type { Catalogue, Slice, TableSuccession } from "./endpoint-types.ts"
 
-/** One event may change tables of several slices: its own slice folds it first, then those that follow it, in the order of the list. */
+/**
+ * One event may change tables of several slices: its own slice folds it first, then those that follow it, in the order
+ * of the list.
+ */
 const projectionOf = (events: ReadonlyMap<string, AnyEventType>, slices: ReadonlyArray<Slice>): Projection => {
   const folds: { [eventType: string]: Projector } = {}
   const add = (type: string, fold: Projector): void => {
@@ -30,7 +33,10 @@ const eventsOf = (declared: ReadonlyArray<AnyEventType>): ReadonlyMap<string, An
   }
   return byType
 }
-/** The row changes of an event that was read from a journal: decoded first, so that what earlier releases recorded folds as they meant it. */
+/**
+ * The row changes of an event that was read from a journal: decoded first, so that what earlier releases recorded folds
+ * as they meant it.
+ */
 export const foldStored = (
   { events, projection }: Pick<Catalogue, "events" | "projection">,
   { data, type }: { readonly type: string; readonly data: JsonObject },
@@ -41,7 +47,8 @@ export const foldStored = (
 }
 
 /**
- * Resources with the includes that other slices declare on them. What slices declare stays as it is: several catalogues may
+ * Resources with the includes that other slices declare on them. What slices declare stays as it is: several catalogues
+ * may
  * be composed of the same slices. Throws where no resource has the name, and where two slices include different things.
  */
 const composedResources = (
@@ -68,7 +75,9 @@ const composedResources = (
   const composed: Composed = <R>(resource: R): R => (byDeclared.get(resource) as R | undefined) ?? resource
   return { resources: declared.map(composed), composed }
 }
-/** An endpoint whose answers hold rows as this catalogue composes them. Their Schemas are made when they are asked for. */
+/**
+ * An endpoint whose answers hold rows as this catalogue composes them. Their Schemas are made when they are asked for.
+ */
 const within = (composed: Composed, endpoint: Endpoint): Endpoint =>
   composed === as_declared
     ? endpoint

@@ -1,4 +1,7 @@
-/** Where commands are decided: `CommandRuntime` is declared in `endpoint-types.ts`, as it has the catalogue of endpoints. */
+/**
+ * Where commands are decided: `CommandRuntime` is declared in `endpoint-types.ts`, as it has the catalogue of
+ * endpoints.
+ */
 import { Effect } from "effect"
 import { CommandRuntime } from "./endpoint-types.ts"
 import type { NewEvent } from "./event.ts"

@@ -168,7 +168,9 @@ const factsOf = <F extends Fields, X>({ resource, rules }: Draft<F, X>, mode: "c
     }
   })
 
-/** The row as the body leaves it, checked by the rules, with the events that come beside. `before`: undefined on create. */
+/**
+ * The row as the body leaves it, checked by the rules, with the events that come beside. `before`: undefined on create.
+ */
 const saveRow = <F extends Fields, X>(
   { fields, parent, resource: { custom_module, table }, rules }: Draft<F, X>,
   before: RowOf<Made<F>> | undefined,
@@ -366,7 +368,10 @@ export const crudResource = <F extends Fields, X = undefined>(draft: Draft<F, X>
 }
 
 const initials = new WeakMap<Table, WeakMap<Fields, AnyRow>>()
-/** Every declared column at its default, null where it has none. Columns that must not be null are given by whoever makes the row. */
+/**
+ * Every declared column at its default, null where it has none. Columns that must not be null are given by whoever
+ * makes the row.
+ */
 export const initialRow = <T extends Table>(table: T, fields: Fields): Defaults<T> => {
   let rows = initials.get(table)
   if (rows === undefined) initials.set(table, (rows = new WeakMap()))

@@ -1,4 +1,5 @@
 /** Fields a business adds itself: defined as rows, kept with the thing they describe under the definition's id. */
+import { parseJson } from "./body-limits.ts"
 import { Effect } from "effect"
 import { boolean, code, date, decimal, type Field, integer, json, longText, ref, text, timestamp } from "./field.ts"
 import { readFields } from "./input.ts"
@@ -201,7 +202,7 @@ export const readCustomFields = (
     if (!facts.definitions.some((one) => one.name === name)) fail(name, `There is no custom field ${name} here.`)
   for (const definition of facts.definitions.filter((one) => one.field_type !== auto_number)) {
     const { name } = definition
-    const raw = Object.hasOwn(body, name) ? body[name]! : undefined
+    const raw = Object.hasOwn(body, name) ? body[name] : undefined
     const key = String(definition.id)
     if (raw === undefined) {
       if (mode === "update") continue
@@ -250,7 +251,7 @@ const readDefault = (definition: CustomFieldRow, facts: CustomFieldFacts): One =
       )
     case 16:
       try {
-        return readOne(definition, JSON.parse(written) as Json, facts)
+        return readOne(definition, parseJson(written), facts)
       } catch {
         return { error: "The default value must be JSON." }
       }
@@ -320,7 +321,9 @@ export const patternOf = ({ validation_rules }: CustomFieldRow): RegExp | undefi
     : undefined
 }
 
-/** Stored documents → `custom_fields` of answers: every active definition by name, null when unset, list values by name. */
+/**
+ * Stored documents → `custom_fields` of answers: every active definition by name, null when unset, list values by name.
+ */
 export const customValuesOut = (
   definitions: ReadonlyArray<CustomFieldRow>,
   documents: ReadonlyArray<JsonObject | null>

@@ -2,6 +2,7 @@
  * Saved views: which columns of a list, which rows and in what order (rules/conventions 6). A list that is asked
  * with `view_id` reads one row more; one that is not reads nothing more.
  */
+import { itemAt } from "../values/list.ts"
 import { Effect } from "effect"
 import type { StoreRead } from "./failure.ts"
 import { boolean, choice, integer, json, list, object, longText, ref, text } from "./field.ts"
@@ -80,7 +81,10 @@ export type CustomViewRow = RowOf<typeof custom_views>
 /** One condition of a view; the logic of the first one says nothing. */
 export type ViewFilter = CustomViewRow["filters"][number]
 
-/** Personal views are seen by their maker, shared ones by the roles they name and by `settings.manage`, system views by all. */
+/**
+ * Personal views are seen by their maker, shared ones by the roles they name and by `settings.manage`, system views by
+ * all.
+ */
 export const isVisible = (view: Sharing, viewer: Viewer): boolean => {
   switch (view.visibility) {
     case "system":
@@ -130,7 +134,7 @@ export const viewConditions = (
   aliases: Listing["aliases"],
   asked: ReadonlyArray<Condition>
 ): ReadonlyArray<Condition & { readonly logic: Logic }> => {
-  const plain = (name: string): string => (Object.hasOwn(aliases, name) ? aliases[name]! : name)
+  const plain = (name: string): string => (Object.hasOwn(aliases, name) ? (aliases[name] ?? name) : name)
   const taken = new Set(asked.map((one) => `${plain(one.name)}_${one.predicate}`))
   return view.filters.flatMap(({ field, predicate, value, logic }) => {
     const name = keyOf(field, columns)
@@ -165,7 +169,10 @@ export const viewSql = (
   return sql === undefined ? undefined : `(${sql})`
 }
 
-/** The column a view sorts by, as `order` takes it; undefined where it cannot be sorted by, or may not be seen by this person. */
+/**
+ * The column a view sorts by, as `order` takes it; undefined where it cannot be sorted by, or may not be seen by this
+ * person.
+ */
 export const viewOrder = (
   view: CustomViewRow,
   columns: ViewColumns,
@@ -174,7 +181,7 @@ export const viewOrder = (
 ): string | undefined => {
   if (view.sort_column === null) return undefined
   const key = keyOf(view.sort_column, columns)
-  const name = Object.hasOwn(listing.aliases, key) ? listing.aliases[key]! : key
+  const name = Object.hasOwn(listing.aliases, key) ? (listing.aliases[key] ?? key) : key
   const field = Object.hasOwn(listing.table.columns, name) ? listing.table.columns[name] : undefined
   if (field === undefined || field.hidden || ["json", "list", "object"].includes(field.type.kind)) return undefined
   if (field.visible_to !== undefined && !hasOnePermission(viewer, field.visible_to)) return undefined
@@ -198,12 +205,12 @@ export const selectColumns = Effect.fnUntraced(function* (
     if (typeof column === "function") found.set(name, yield* column(rows))
   }
   return answers.map((answer, at): JsonObject => {
-    const out: { [key: string]: Json } = "id" in answer ? { id: answer["id"]! } : {}
+    const out: { [key: string]: Json } = "id" in answer ? { id: answer["id"] ?? null } : {}
     for (const name of plain) {
       const of = found.get(name)
       const key = keyOf(name, columns)
-      if (of !== undefined) out[name] = of(rows[at]!)
-      else if (Object.hasOwn(answer, key)) out[name] = answer[key]!
+      if (of !== undefined) out[name] = of(itemAt(rows, at))
+      else if (Object.hasOwn(answer, key)) out[name] = answer[key] ?? null
     }
     const values = answer["custom_fields"]
     if (custom.size > 0 && isJsonObject(values))

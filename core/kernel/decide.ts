@@ -1,4 +1,6 @@
-/** Runs the pure part of a command, its rule and the reactions to it, until every id and number it asks for is drawn. */
+/**
+ * Runs the pure part of a command, its rule and the reactions to it, until every id and number it asks for is drawn.
+ */
 import { Effect, Result } from "effect"
 import { CommandRuntime } from "./command-runtime.ts"
 import type { DecideContext } from "./decide-context.ts"
@@ -10,7 +12,8 @@ import { react, type ReactionRule, reactionsTo, rounds_max, rulesOf } from "./re
 import type { Store } from "./store/store.ts"
 
 /**
- * What a command decides, with what follows from it. Rules are pure, and so are reactions: they are run once to learn how
+ * What a command decides, with what follows from it. Rules are pure, and so are reactions: they are run once to learn
+ * how
  * many ids and numbers they need beyond those drawn, and again with them.
  */
 export const decideWithIds = Effect.fnUntraced(function* (

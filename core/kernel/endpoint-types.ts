@@ -1,6 +1,8 @@
 /**
- * Endpoints, the slices that declare them, the catalogue that lists them and the runtime they are decided in. These types
- * name each other: an endpoint's effects need the runtime, the runtime has the catalogue, the catalogue lists endpoints.
+ * Endpoints, the slices that declare them, the catalogue that lists them and the runtime they are decided in. These
+ * types
+ * name each other: an endpoint's effects need the runtime, the runtime has the catalogue, the catalogue lists
+ * endpoints.
  * Endpoints are declared with `endpoint.ts`, a catalogue is composed by `catalogue.ts`.
  */
 import { Context, type Effect, type Result, type Schema } from "effect"
@@ -142,17 +144,26 @@ export interface Common<P extends Params, B extends Fields> {
   readonly success_status: number | undefined
   /** What a good answer holds; undefined where it has no body. */
   readonly answer: Part | undefined
-  /** Statuses it refuses with beside those its kind of endpoint does, and what such a refusal holds where that is no error as usual. */
+  /**
+   * Statuses it refuses with beside those its kind of endpoint does, and what such a refusal holds where that is no
+   * error as usual.
+   */
   readonly error_answers: { readonly [status: number]: Part | null }
   /** Headers of its answers beside those of every answer, and what each says. */
   readonly answer_headers: { readonly [name: string]: string }
   /** What it answers in, where that is not JSON. */
   readonly produces: string | undefined
-  /** Fields that mean something together only: where one of them is given, the absence of the others says something else. */
+  /**
+   * Fields that mean something together only: where one of them is given, the absence of the others says something
+   * else.
+   */
   readonly together: ReadonlyArray<ReadonlyArray<string>>
   /** Reads what happened, not what is: of everything, or of the one row that a parameter names. */
   readonly reads_history: History | undefined
-  /** What fields must be to each other (dates in order, one of two given): reported together with the errors of each field. */
+  /**
+   * What fields must be to each other (dates in order, one of two given): reported together with the errors of each
+   * field.
+   */
   readonly check: ((values: JsonObject, body: JsonObject) => FieldErrors) | undefined
 }
 /** Of everything that happened, or of the row one of the parameters names. */
@@ -187,7 +198,8 @@ export interface CommandEndpoint<
 export type Endpoint = QueryEndpoint<any, any, any> | CommandEndpoint<any, any, any, any, any>
 
 /**
- * A table outside the journal that replaces one of an earlier release, which cannot be rebuilt from events: its rows are
+ * A table outside the journal that replaces one of an earlier release, which cannot be rebuilt from events: its rows
+ * are
  * copied once, in the transaction that makes the table. The earlier table stays as it was and is not read again.
  */
 export interface TableSuccession {
@@ -216,13 +228,22 @@ export interface Slice {
   readonly settings?: SettingGroups
   /** Events of an empty database: reference data, nothing that looks like a customer. `id` gives fixed, small ids. */
   readonly seed?: (at: string) => ReadonlyArray<NewEvent>
-  /** What releases after the first add to it, in their order; a database that was there before gets it with its next start. */
+  /**
+   * What releases after the first add to it, in their order; a database that was there before gets it with its next
+   * start.
+   */
   readonly later_seeds?: ReadonlyArray<(at: string) => ReadonlyArray<NewEvent>>
   /** What happens here, in the same transaction, when something happened in another slice. */
   readonly react?: ReadonlyArray<Reaction>
-  /** What lists of other slices include on request of the rows here that point at theirs, by the plural of their resource. */
+  /**
+   * What lists of other slices include on request of the rows here that point at theirs, by the plural of their
+   * resource.
+   */
   readonly includes?: { readonly [resource: string]: Includes }
-  /** Streams of its things that hold a user's words, such as names of tokens: they are scrubbed when that person is anonymised. */
+  /**
+   * Streams of its things that hold a user's words, such as names of tokens: they are scrubbed when that person is
+   * anonymised.
+   */
   readonly streams_of_user?: (user_id: number) => StoreRead<ReadonlyArray<string>>
 }
 
@@ -248,7 +269,9 @@ export interface Catalogue {
   readonly references: References
 }
 
-/** Where commands are decided: on the server, where decisions are final, or on a replica, where they are provisional. */
+/**
+ * Where commands are decided: on the server, where decisions are final, or on a replica, where they are provisional.
+ */
 export interface CommandRuntimeShape {
   readonly role: "server" | "replica"
   readonly catalogue: Catalogue
@@ -268,7 +291,9 @@ export interface CommandRuntimeShape {
     events: ReadonlyArray<NewEvent>,
     metadata: EventMetadata
   ) => Effect.Effect<void, SqlError.SqlError, Store>
-  /** Appends projected events to the journal. On Postgres all other writers wait from here to the commit: call it last. */
+  /**
+   * Appends projected events to the journal. On Postgres all other writers wait from here to the commit: call it last.
+   */
   readonly append: (
     events: ReadonlyArray<NewEvent>,
     metadata: EventMetadata

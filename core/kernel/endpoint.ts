@@ -183,4 +183,4 @@ export const statusOfAnswer = (endpoint: Endpoint): number => {
 }
 /** The names of the parameters in a path, in order. */
 export const paramNames = (path: string): ReadonlyArray<string> =>
-  [...path.matchAll(/\{(\w+)\}/g)].map((found) => found[1]!)
+  [...path.matchAll(/\{(\w+)\}/g)].flatMap(([, name]) => name ?? [])

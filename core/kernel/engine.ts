@@ -1,6 +1,8 @@
 /**
- * The engine: one write, from a request to recorded events, inside one transaction. Rows of the path → may this person →
- * body → facts → the rule → reactions → events projected into the tables and appended → the answer. A refusal changes nothing.
+ * The engine: one write, from a request to recorded events, inside one transaction. Rows of the path → may this person
+ * →
+ * body → facts → the rule → reactions → events projected into the tables and appended → the answer. A refusal changes
+ * nothing.
  */
 import { Clock, Effect, Schema } from "effect"
 import { instantOf } from "../values/time.ts"
@@ -72,7 +74,8 @@ export const retryOnConflict = <A, R>(
 
 /**
  * Decides and records in a savepoint of the caller's transaction: a refused command changes nothing. What the database
- * refuses becomes a 422 on the field to blame; a period that another writer took first is decided again, so that the rule
+ * refuses becomes a 422 on the field to blame; a period that another writer took first is decided again, so that the
+ * rule
  * can name who has it.
  */
 export const decideInSavepoint = (
@@ -134,7 +137,8 @@ export const decideCommand = Effect.fnUntraced(function* (
 })
 
 /**
- * The answer of a command that was carried out before, about its rows as they are now. It changes nothing. A stored result
+ * The answer of a command that was carried out before, about its rows as they are now. It changes nothing. A stored
+ * result
  * that its endpoint can no longer read is a defect.
  */
 export const replayAnswer = Effect.fnUntraced(function* (
@@ -161,7 +165,10 @@ const lockCommandStreams = Effect.fnUntraced(function* (endpoint: CommandEndpoin
     (first === undefined ? [] : [streamOf(first[1].table.entity, call.params[first[0]] ?? "")])
   yield* lockStreams(streams)
 })
-/** Locks these streams until the transaction ends, once no other writer has them: for facts that find out late what changes. */
+/**
+ * Locks these streams until the transaction ends, once no other writer has them: for facts that find out late what
+ * changes.
+ */
 export const lockStreams = Effect.fnUntraced(function* (streams: ReadonlyArray<string>) {
   const store = yield* Store
   if (store.dialect !== "pg") return

@@ -75,7 +75,7 @@ const describe = (kind: AnyEventType): Described => {
   if (schema.$ref === undefined) return fieldsOf(schema)
   const name = nameOf(schema.$ref)
   // A row, or columns of one, are described once for all events that hold them.
-  return / of /.test(name) ? { "": name } : fieldsOf(definitions[name]!)
+  return / of /.test(name) ? { "": name } : fieldsOf(definitions[name] ?? {})
 }
 const columnsOf = (columns: Fields): Described =>
   Object.fromEntries(
@@ -85,14 +85,17 @@ const columnsOf = (columns: Fields): Described =>
     ])
   )
 
-/** Every event with its fields, and every table whose columns events carry; sorted, so that two lists compare line by line. */
+/**
+ * Every event with its fields, and every table whose columns events carry; sorted, so that two lists compare line by
+ * line.
+ */
 export const eventList = (events: Iterable<AnyEventType>, tables: ReadonlyArray<Table>): EventList => {
   const described = [...events]
     .map((kind) => [kind.type, describe(kind)] as const)
     .toSorted(([one], [other]) => (one < other ? -1 : 1))
   const named = new Set(
     described.flatMap(([, fields]) =>
-      Object.values(fields).flatMap((type) => [...type.matchAll(/(?:columns|row) of (\w+)/g)].map((found) => found[1]!))
+      Object.values(fields).flatMap((type) => [...type.matchAll(/(?:columns|row) of (\w+)/g)].map(([, table]) => table))
     )
   )
   return {
@@ -154,7 +157,14 @@ export const eventsPage = (kinds: ReadonlyArray<AnyEventType>, tables: ReadonlyA
     ...[...groups].flatMap(([entity, types]) => [
       `## ${wordsOf(entity)}`,
       "",
-      ...types.flatMap((type) => [`### ${type}`, "", meanings.get(type)!, "", ...fieldRows(list.events[type]!), ""])
+      ...types.flatMap((type) => [
+        `### ${type}`,
+        "",
+        meanings.get(type) ?? "",
+        "",
+        ...fieldRows(list.events[type] ?? {}),
+        ""
+      ])
     ]),
     "# Columns",
     "",

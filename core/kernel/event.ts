@@ -52,7 +52,10 @@ export const streamOfRow = (table: Table, row: AnyRow & { readonly id: number })
     ? streamOf(table.entity, row.id)
     : streamOf(table.stream.entity, row[table.stream.column] as number)
 
-/** The row changes of an event that was just made; none for a type this version does not know (it stays in the journal for one that does). */
+/**
+ * The row changes of an event that was just made; none for a type this version does not know (it stays in the journal
+ * for one that does).
+ */
 export const projectEvent = (
   projection: Projection,
   event: { readonly type: string; readonly data: JsonObject },

@@ -1,4 +1,7 @@
-/** Ids and document numbers of one command: as many are drawn as its rule asks for, and the same ones again each time it is run. */
+/**
+ * Ids and document numbers of one command: as many are drawn as its rule asks for, and the same ones again each time it
+ * is run.
+ */
 import { Effect } from "effect"
 import { CommandRuntime } from "./command-runtime.ts"
 import type { DecideContext } from "./decide-context.ts"
@@ -49,7 +52,8 @@ const makeSupply = <V>(recorded: Iterable<readonly [name: string, values: Readon
 const first_placeholder = 2 ** 52
 
 /**
- * `recorded`: ids by table that the command drew when it was first decided. `creates`: tables in which it always makes a row; an
+ * `recorded`: ids by table that the command drew when it was first decided. `creates`: tables in which it always makes
+ * a row; an
  * id of each is drawn at once.
  */
 export const makeIdAllocator = Effect.fnUntraced(function* (

@@ -214,7 +214,10 @@ export const wholeNumber = (raw: unknown): number | undefined => {
 /** Text both databases can hold: no NUL, no lone surrogate. */
 export const isStorableText = (value: string): boolean => !value.includes("\u0000") && value.isWellFormed()
 const broken_text = "holds a NUL or a broken character."
-/** The first place of a document that neither database can hold, or that lies too deep, and why; a key that cannot be held is told by what it is a key of. */
+/**
+ * The first place of a document that neither database can hold, or that lies too deep, and why; a key that cannot be
+ * held is told by what it is a key of.
+ */
 export const findUnstorableText = (
   value: Json,
   levels: number,

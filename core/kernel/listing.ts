@@ -1,4 +1,6 @@
-/** Lists: rows that meet the conditions asked for, in an order, a page of them. Two queries beside lookups and includes. */
+/**
+ * Lists: rows that meet the conditions asked for, in an order, a page of them. Two queries beside lookups and includes.
+ */
 import { Effect } from "effect"
 import { customFieldFacts, searchableCustomFields } from "./custom-field.ts"
 import { requestedView, selectColumns, viewConditions, viewOrder, viewSql } from "./custom-view.ts"
@@ -78,7 +80,9 @@ export const listOf = Effect.fnUntraced(function* <T extends Table>(
   }
 })
 
-/** Deleted rows are left out, unless the list gives them and the query asks for them: `archived=with`, `archived=only`. */
+/**
+ * Deleted rows are left out, unless the list gives them and the query asks for them: `archived=with`, `archived=only`.
+ */
 const archivedSql = (resource: Resource, query: Query): string | undefined => {
   const archived = resource.lists_archived ? valueOf(query, "archived") : undefined
   if (!resource.table.soft_delete || archived === "with") return undefined

@@ -1,4 +1,7 @@
-/** From a matched request to the input of its endpoint: 404 for rows of the path, 403, then 422 for the body (rules/conventions 1). */
+/**
+ * From a matched request to the input of its endpoint: 404 for rows of the path, 403, then 422 for the body
+ * (rules/conventions 1).
+ */
 import { Effect } from "effect"
 import type { Endpoint, Input, Params, Request } from "./endpoint-types.ts"
 import { CommandRuntime } from "./endpoint-types.ts"
@@ -113,7 +116,8 @@ const asList = (value: string | ReadonlyArray<string> | null): ReadonlyArray<str
 
 /**
  * Query parameters as a body. Of a plain name the last value counts, and all of `name[]`. Parameters that hold several
- * values take them as filters do: separated by commas (`ids=1,2`), repeated (`ids=1&ids=2`) or in brackets (`ids[]=1&ids[]=2`).
+ * values take them as filters do: separated by commas (`ids=1,2`), repeated (`ids=1&ids=2`) or in brackets
+ * (`ids[]=1&ids[]=2`).
  */
 const queryBody = (request: Request, fields: Fields): JsonObject => {
   const body: { [name: string]: string | Array<string> } = {}
@@ -136,7 +140,8 @@ const queryBody = (request: Request, fields: Fields): JsonObject => {
 }
 
 /**
- * 422 for ids in the body that name no row. `lock`: rows a command is about to refer to stay locked, so that they are still
+ * 422 for ids in the body that name no row. `lock`: rows a command is about to refer to stay locked, so that they are
+ * still
  * there when it commits. One query a table.
  */
 const missingReferences = Effect.fnUntraced(function* (references: ReadonlyArray<Reference>, lock: boolean) {

@@ -1,7 +1,10 @@
 /**
- * Lists: `q[<field>_<predicate>]=<value>`, sort, page, include, compiled to SQL once for all resources (conventions 2-5).
- * Fields, sorts and includes a list does not offer are ignored; a value that cannot be of the field's kind matches nothing.
+ * Lists: `q[<field>_<predicate>]=<value>`, sort, page, include, compiled to SQL once for all resources (conventions
+ * 2-5).
+ * Fields, sorts and includes a list does not offer are ignored; a value that cannot be of the field's kind matches
+ * nothing.
  */
+import { itemAt } from "../values/list.ts"
 import { Result } from "effect"
 import { exact, isNumericText } from "../values/decimal.ts"
 import { parseMoney } from "../values/money.ts"
@@ -95,13 +98,14 @@ export const conditionsOf = (query: Query): ReadonlyArray<Condition> => {
   const found = new Map<string, { name: string; predicate: Predicate; values: Array<string> }>()
   for (const [key, value] of query) {
     const inner = /^q\[([^[\]]+)\](\[\d*\])?$/.exec(key)
-    const split = inner === null ? undefined : splitPredicate(inner[1]!)
-    if (split === undefined) continue
-    const key_alone = inner![2] === undefined
-    // One text holds several values parted by commas; an element of an array is one value, commas and all.
+    const name = inner?.[1]
+    const split = name === undefined ? undefined : splitPredicate(name)
+    if (name === undefined || split === undefined) continue
+    const key_alone = inner?.[2] === undefined
+    // One text holds several values separated by commas; an element of an array is one value, commas and all.
     const values = key_alone && (split.predicate === "in" || split.predicate === "not_in") ? value.split(",") : [value]
-    const same = found.get(inner![1]!)
-    if (same === undefined) found.set(inner![1]!, { ...split, values })
+    const same = found.get(name)
+    if (same === undefined) found.set(name, { ...split, values })
     // A repeated plain key: the last one counts; only `[]` keys add up.
     else if (key_alone) same.values = values
     else same.values.push(value)
@@ -282,7 +286,7 @@ const testSql = (
     case "not_cont":
     case "start":
     case "end":
-      return given.length === 0 ? nothing : likeSql(column, predicate, given[0]!, bound)
+      return given.length === 0 ? nothing : likeSql(column, predicate, itemAt(given, 0), bound)
   }
   const parsed = given.map((value) => operand(column, value, listing, dialect)).filter((value) => value !== undefined)
   if (parsed.length === 0) return nothing
@@ -385,7 +389,9 @@ const operand = ({ field, names }: FilterTarget, raw: string, listing: Listing, 
 }
 const caseName = (value: string): string => value.toLowerCase().replace(/[^a-z0-9]/g, "")
 
-/** SQLite keeps decimals as integers scaled by a power of ten: a value between two of them is represented as n + 0.5. */
+/**
+ * SQLite keeps decimals as integers scaled by a power of ten: a value between two of them is represented as n + 0.5.
+ */
 const besideScaled = (value: string, scale: number): bigint | number => {
   const scaled = exact(value).times(exact(10).pow(scale))
   if (scaled.abs().greaterThan(9e18)) return scaled.isNegative() ? -1e19 : 1e19

@@ -1,5 +1,6 @@
 /**
- * Reactions: what follows in one slice from events of another, in the same transaction. A slice declares which events it
+ * Reactions: what follows in one slice from events of another, in the same transaction. A slice declares which events
+ * it
  * reacts to; the engine runs reactions after the rule of the command has decided (`reactionsTo`), on the server and on
  * replicas alike. A command whose events nobody reacts to pays one look into a set for each of its events.
  */
@@ -30,7 +31,9 @@ interface ReactionDraft<On extends ReadonlyArray<AnyEventType>, F> {
   /** Pure, as rules are. */
   readonly decide: (happened: Happened<DataOf<On[number]>>, facts: F, context: DecideContext) => Reacted
 }
-/** The rule of a reaction with what happened and its facts: it is run again when ids were lacking, without reading anew. */
+/**
+ * The rule of a reaction with what happened and its facts: it is run again when ids were lacking, without reading anew.
+ */
 export type ReactionRule = (context: DecideContext) => Reacted
 /** A reaction that is due: reads its facts. */
 export interface DueReaction {
@@ -44,7 +47,8 @@ export interface Reaction {
   readonly dueAfter: (fresh: ReadonlyArray<NewEvent>, all: ReadonlyArray<NewEvent>) => DueReaction | undefined
 }
 /**
- * Declares a reaction: `reaction({ on: [unitDispatched, unitReturned], facts, decide })`. `events` have the data that the
+ * Declares a reaction: `reaction({ on: [unitDispatched, unitReturned], facts, decide })`. `events` have the data that
+ * the
  * declarations in `on` say; of `all` events, `dataOf(kind, all)` gives those of one kind.
  */
 export const reaction = <const On extends ReadonlyArray<AnyEventType>, F>({
@@ -87,7 +91,9 @@ export const reactionsTo = (
 ): ReadonlyArray<DueReaction> =>
   fresh.some(({ type }) => types.has(type)) ? reactions.flatMap((one) => one.dueAfter(fresh, all) ?? []) : []
 
-/** Rounds of reactions to reactions, at most: more is an error in the catalogue, where two react to each other for ever. */
+/**
+ * Rounds of reactions to reactions, at most: more is an error in the catalogue, where two react to each other for ever.
+ */
 export const rounds_max = 8
 
 /** The rules of one round with their facts, in the order of the catalogue. */

@@ -1,5 +1,6 @@
 /**
- * What references make of a command: the 422 for what is in use, the events that clear lists, the rows held until the commit;
+ * What references make of a command: the 422 for what is in use, the events that clear lists, the rows held until the
+ * commit;
  * and the walk that finds references to rows that do not exist.
  */
 import { Effect } from "effect"
@@ -25,7 +26,10 @@ import type { AnyRow, Table } from "./table.ts"
 import type { Viewer } from "./viewer.ts"
 import { wordsOf } from "./words.ts"
 
-/** Rows that a command deletes, by table; `along` are those that go with what they belong to, which a fold does not see singly. */
+/**
+ * Rows that a command deletes, by table; `along` are those that go with what they belong to, which a fold does not see
+ * singly.
+ */
 interface DeletedRows {
   readonly ids: ReadonlyArray<number>
   readonly along: ReadonlySet<number>
@@ -45,7 +49,8 @@ export const changesOf = (
 ): ReadonlyArray<RowChange> =>
   events.flatMap((one) => projectEvent(projection, one, { recorded_at, actor_id: null, position: 0 }))
 /**
- * Checks every reference to what these changes delete: 422 on the name of what is deleted, with the holder, where it is still
+ * Checks every reference to what these changes delete: 422 on the name of what is deleted, with the holder, where it is
+ * still
  * in use; else the events that take it out of the lists that name it. Without deletions it reads nothing.
  */
 export const cascadeDeletions = Effect.fnUntraced(function* (
@@ -59,7 +64,9 @@ export const cascadeDeletions = Effect.fnUntraced(function* (
   const refusal = yield* stillInUse(references, deleted, viewer, table)
   return refusal === undefined ? yield* clearedEvents(references, deleted) : yield* refusal
 })
-/** On Postgres: waits for transactions that are about to refer to these rows; later ones then see that they are deleted. */
+/**
+ * On Postgres: waits for transactions that are about to refer to these rows; later ones then see that they are deleted.
+ */
 const lockDeleted = Effect.fnUntraced(function* (deleted: Deleted) {
   const store = yield* Store
   if (store.dialect !== "pg") return
@@ -94,8 +101,10 @@ const counts = ({ rule }: Reference, values: AnyRow): boolean =>
 /** A list may name what an earlier release deleted; what was deleted just now is somebody's at the same time. */
 const at_once_ms = 60_000
 /**
- * On Postgres: what the folded events refer to is held until the commit, as a foreign key would, whether a body or a rule
- * named it. A transaction that refers to what somebody deleted meanwhile is tried again, and reads what is there by then.
+ * On Postgres: what the folded events refer to is held until the commit, as a foreign key would, whether a body or a
+ * rule
+ * named it. A transaction that refers to what somebody deleted meanwhile is tried again, and reads what is there by
+ * then.
  */
 export const lockReferencedRows = Effect.fnUntraced(function* (
   { references, table: tableNamed }: Declared,
@@ -146,7 +155,9 @@ export const lockReferencedRows = Effect.fnUntraced(function* (
   }
 })
 
-/** The rows of referenced tables that these changes delete. Reads only where rows go together with what they belong to. */
+/**
+ * The rows of referenced tables that these changes delete. Reads only where rows go together with what they belong to.
+ */
 const deletedBy = Effect.fnUntraced(function* (references: References, changes: ReadonlyArray<RowChange>) {
   const store = yield* Store
   const deleted = new Map<Table, { readonly ids: Set<number>; readonly along: Set<number> }>()
@@ -298,7 +309,10 @@ const countsSql = (
   ]
 }
 
-/** Holders of the row `from` that would name `into` a second time once the two are merged, by the name of their table. One query a table. */
+/**
+ * Holders of the row `from` that would name `into` a second time once the two are merged, by the name of their table.
+ * One query a table.
+ */
 export const doublesOf = Effect.fnUntraced(function* (
   references: References,
   table: Table,
@@ -324,7 +338,10 @@ export interface DanglingReference {
   readonly target: string
   readonly missing: unknown
 }
-/** Walks every reference of every table. Holders that count must name rows that are there and not deleted; `keep` is for the past. */
+/**
+ * Walks every reference of every table. Holders that count must name rows that are there and not deleted; `keep` is for
+ * the past.
+ */
 export const danglingReferences = Effect.fnUntraced(function* (
   references: References,
   tableNamed: (name: string) => Table

@@ -1,4 +1,5 @@
 /** Rows → answers: columns formatted, lookups and includes loaded for the whole page at once. No query per row. */
+import { itemAt } from "../values/list.ts"
 import { Effect } from "effect"
 import { formatMoney } from "../values/money.ts"
 import { customFieldsFor, customValuesOut } from "./custom-field.ts"
@@ -61,7 +62,9 @@ export const baseView = (table: Table, row: AnyRow, context: ViewContext): { [ke
   return out
 }
 
-/** Rows → answers, with the includes of the request. Queries: one per lookup and include, whatever the number of rows. */
+/**
+ * Rows → answers, with the includes of the request. Queries: one per lookup and include, whatever the number of rows.
+ */
 export const render = Effect.fnUntraced(function* <T extends Table>(
   declared: Resource<T>,
   rows: ReadonlyArray<RowOf<T>>,
@@ -167,7 +170,7 @@ export const renderOne = <T extends Table, N extends string>(
   // TypeScript widens a computed key to any text.
   Effect.map(
     render(resource, [row], includesOf(query), context),
-    (views) => ({ [resource.singular]: views[0]! }) as One<N>
+    (views) => ({ [resource.singular]: itemAt(views, 0) }) as One<N>
   )
 
 /** The row of an id as it stands now, shown; what writes answer with. */

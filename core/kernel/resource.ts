@@ -57,7 +57,9 @@ const viewsOf =
     )
   }
 
-/** Declares a resource. Every filterable text must be searchable, or `cont` could not ignore case alike on both engines. */
+/**
+ * Declares a resource. Every filterable text must be searchable, or `cont` could not ignore case alike on both engines.
+ */
 export const resource = <
   T extends Table,
   const L extends { readonly [name: string]: RelatedRow } = {},

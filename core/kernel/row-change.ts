@@ -1,4 +1,6 @@
-/** Row changes as data: what a projection answers with, what the one applier carries out, what a replica can take back. */
+/**
+ * Row changes as data: what a projection answers with, what the one applier carries out, what a replica can take back.
+ */
 import type { AnyRow, Key, RowOf, Table } from "./table.ts"
 
 export type { Key } from "./table.ts"

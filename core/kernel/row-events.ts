@@ -1,4 +1,6 @@
-/** Events of tables whose rows are made, changed and deleted as they are: their declarations, and how rules make them. */
+/**
+ * Events of tables whose rows are made, changed and deleted as they are: their declarations, and how rules make them.
+ */
 import { Schema } from "effect"
 import { event, type NewEvent, streamOfRow } from "./event.ts"
 import { type ActivityValues, type AnyEventType, type EventType, eventType } from "./event-type.ts"

@@ -61,7 +61,8 @@ export interface Table<F extends Fields = Fields> {
   readonly lease_block_size: number
 }
 /**
- * The event that merges one row into another, and the keys of its data that name the row that goes and the row that stays;
+ * The event that merges one row into another, and the keys of its data that name the row that goes and the row that
+ * stays;
  * `doubled` is the key under which it names, by table, the holders that are deleted (`merge_once_per`).
  */
 export interface MergedBy {
@@ -86,7 +87,9 @@ export type RowOf<T> = T extends Table<infer F> ? ValuesOf<F> : never
 /** A row of any table. */
 export type AnyRow = { readonly [column: string]: unknown }
 
-/** Any one of these permissions is enough; `members.*` is any of an area but `access`, which opens a page and no data. */
+/**
+ * Any one of these permissions is enough; `members.*` is any of an area but `access`, which opens a page and no data.
+ */
 export type Audience = "everyone" | ReadonlyArray<string>
 export interface GrantedColumns {
   readonly to: Audience
@@ -95,7 +98,9 @@ export interface GrantedColumns {
 export interface Visibility {
   /** To whom endpoints show whole rows, or answer with them. */
   readonly all_columns: Audience
-  /** Columns that rules and answers about other things need, beside the key, when it was made and whether it is deleted. */
+  /**
+   * Columns that rules and answers about other things need, beside the key, when it was made and whether it is deleted.
+   */
   readonly granted_columns?: ReadonlyArray<GrantedColumns>
   /** Rows that are a person's own, or not for them, by their key. */
   readonly by_key?: (key: Key, viewer: Viewer) => "whole" | "none" | undefined
@@ -127,7 +132,8 @@ export interface TableOptions {
   /** Default: `name`, where there is such a column. */
   readonly named_by?: ReadonlyArray<string>
   /**
-   * Half of it is the least a device leaves the network with: enough for a long evening of quotes and packing. Default 50,
+   * Half of it is the least a device leaves the network with: enough for a long evening of quotes and packing. Default
+   * 50,
    * for what is rarely made in the field.
    */
   readonly lease_block_size?: number

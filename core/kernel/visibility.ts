@@ -12,7 +12,8 @@ export type { Audience, GrantedColumns, Visibility } from "./table.ts"
 /** Reference data that answers of every kind are made with. */
 export const visible_to_all: Visibility = { all_columns: "everyone" }
 /**
- * The permission to read the action log is one to read everything: it shows every event of every table (rules/conventions 12).
+ * The permission to read the action log is one to read everything: it shows every event of every table
+ * (rules/conventions 12).
  */
 export const full_read_permission = "action-log.view"
 
@@ -38,7 +39,9 @@ const hasAnyPermission = (viewer: Viewer, holders: Audience): boolean =>
 /** Always sent: when a row was made (ids may be reused after a restore) and whether it is deleted. */
 const always_granted = ["created_at", "deleted_at"]
 
-/** The columns of a table that this person sees. A table without `visibility` is seen with `full_read_permission` only. */
+/**
+ * The columns of a table that this person sees. A table without `visibility` is seen with `full_read_permission` only.
+ */
 export const visibleColumnsOf = ({ visibility, key, columns }: Table, viewer: Viewer): VisibleColumns => {
   if (
     hasOnePermission(viewer, full_read_permission) ||
@@ -57,7 +60,10 @@ export const allColumnsExcept = (
   ...left_out: ReadonlyArray<string>
 ): ReadonlyArray<string> => Object.keys(columns).filter((name) => !left_out.includes(name))
 
-/** The placeholder for a column the reader may not see: its default, or nothing; a unique value derived from the key where it must be unique. */
+/**
+ * The placeholder for a column the reader may not see: its default, or nothing; a unique value derived from the key
+ * where it must be unique.
+ */
 export const redactedValue = (table: Table, column: string, key: Key): unknown => {
   const field = table.columns[column]!
   const { nullable, type } = field

@@ -61,7 +61,10 @@ export interface LocalMoment {
   readonly date: string | undefined
 }
 
-/** A plain `YYYY-MM-DD` is that store-local day, anything longer an instant (rules/availability 4). Undefined when neither. */
+/**
+ * A plain `YYYY-MM-DD` is that store-local day, anything longer an instant (rules/availability 4). Undefined when
+ * neither.
+ */
 export const momentOf = (text: string, zone: string): LocalMoment | undefined => {
   const trimmed = text.trim()
   if (/^\d{4}-\d{2}-\d{2}$/.test(trimmed)) {

@@ -1,4 +1,7 @@
-/** Wall clocks of IANA time zones. A zone's clock changes are computed once per year and cached: no `Intl` call per instant. */
+/**
+ * Wall clocks of IANA time zones. A zone's clock changes are computed once per year and cached: no `Intl` call per
+ * instant.
+ */
 import { instantOf } from "./time.ts"
 
 /** A stretch of time during which a zone's clock runs at one distance from UTC (milliseconds, half-open). */

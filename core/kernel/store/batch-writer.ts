@@ -1,8 +1,10 @@
 /**
- * Carrying out row changes by few statements. New rows wait, to be inserted together; so do changes of rows by their keys
+ * Carrying out row changes by few statements. New rows wait, to be inserted together; so do changes of rows by their
+ * keys
  * and deletions of all rows of some parent, to be made together. What a change does to a row that waits is done to it
  * where it waits. Changes that a constraint stands between are made at once, in their order.
  */
+import { itemAt } from "../../values/list.ts"
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import type { RowChange, Where } from "../row-change.ts"
@@ -58,7 +60,10 @@ export const makeBatchWriter = ({
             change({
               op: "delete_where",
               table,
-              where: { ...pending_delete.fixed, [pending_delete.column]: values.length === 1 ? values[0]! : values }
+              where: {
+                ...pending_delete.fixed,
+                [pending_delete.column]: values.length === 1 ? itemAt(values, 0) : values
+              }
             }),
           { discard: true }
         )

@@ -2,6 +2,7 @@
  * The schema of a database: made when new, brought forward when older, refused when newer. Tables folded from the
  * journal are never altered: when their declaration changed they are dropped and folded again from what happened.
  */
+import { itemAt } from "../../values/list.ts"
 import { Data, Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import { type Catalogue, foldStored } from "../catalogue.ts"
@@ -76,7 +77,10 @@ export const ensureSchema = Effect.fnUntraced(function* (
   )
 })
 
-/** The rest of the caller's transaction waits for locks and works as long as it takes: a database is brought forward whole or not at all. */
+/**
+ * The rest of the caller's transaction waits for locks and works as long as it takes: a database is brought forward
+ * whole or not at all.
+ */
 export const withoutTimeouts: Effect.Effect<void, SqlError.SqlError, Store> = Effect.flatMap(Store, (store) =>
   store.dialect === "pg"
     ? Effect.asVoid(store.run("set local lock_timeout = 0; set local statement_timeout = 0"))
@@ -146,7 +150,7 @@ export const projectJournal = Effect.fnUntraced(function* (catalogue: Catalogue)
     const events = yield* eventsAfter(store, position, 2_000)
     if (events.length === 0) return
     yield* store.apply(events.flatMap((event) => foldStored(catalogue, event, event)))
-    position = events.at(-1)!.position
+    position = itemAt(events, -1).position
   }
 })
 
@@ -162,7 +166,10 @@ export const rebuild = Effect.fnUntraced(function* (catalogue: Catalogue) {
   )
 })
 
-/** Writes the reference data of an empty database as events, and into any other what later releases brought; each once. Ids in seeds are fixed; sequences go on after them. */
+/**
+ * Writes the reference data of an empty database as events, and into any other what later releases brought; each once.
+ * Ids in seeds are fixed; sequences go on after them.
+ */
 export const seed = Effect.fnUntraced(function* (catalogue: Catalogue, at: string, more: ReadonlyArray<NewEvent> = []) {
   const store = yield* Store
   yield* store.transaction(

@@ -1,4 +1,7 @@
-/** Rows in and out, over Effect's SqlClient: typed reads, the one place that applies row changes, and what database errors mean. */
+/**
+ * Rows in and out, over Effect's SqlClient: typed reads, the one place that applies row changes, and what database
+ * errors mean.
+ */
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import type { Key, RowChange, Where } from "../row-change.ts"
@@ -13,7 +16,10 @@ import { updateOne } from "./update.ts"
 export interface FindOptions {
   readonly order?: ReadonlyArray<string>
   readonly limit?: number
-  /** Keeps others from deleting the rows until the transaction ends, as a foreign key would (Postgres; SQLite has one writer anyway). */
+  /**
+   * Keeps others from deleting the rows until the transaction ends, as a foreign key would (Postgres; SQLite has one
+   * writer anyway).
+   */
   readonly lock?: boolean
 }
 export type Sql<A> = Effect.Effect<A, SqlError.SqlError>
@@ -165,7 +171,10 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
   }
 }
 
-/** The constraint a statement broke: its name, or of a unique index on SQLite its columns (`products.sku, products.store_id`). */
+/**
+ * The constraint a statement broke: its name, or of a unique index on SQLite its columns (`products.sku,
+ * products.store_id`).
+ */
 const constraintOf = ({ reason }: SqlError.SqlError): string => {
   const named = reason._tag === "UniqueViolation" ? reason : reason.cause
   return typeof named === "object" && named !== null && "constraint" in named ? String(named.constraint) : ""
