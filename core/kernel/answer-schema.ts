@@ -3,8 +3,7 @@
  * generated from it, and the tests decode every real answer through it. Nothing is validated when an answer is given.
  * Values are declared as fields are; what fields cannot say is said by the builders below. A key is always there unless
  * it is optional. Every builder suspends: its Schema is made when it is first used, as resources refer to each other
- * and
- * most processes use none.
+ * and most processes use none.
  */
 import { Schema } from "effect"
 import { text } from "./field.ts"
@@ -62,8 +61,7 @@ const rebuildable = (build: Build): Part => {
 const inCatalogues = new WeakMap<Composed, WeakMap<object, Part>>()
 /**
  * A declared Schema with rows as a catalogue composes them: with the includes that slices declare on each other's
- * resources.
- * The same Schema whenever it is asked for. Schemas that no builder of this file made stay as they are.
+ * resources. The same Schema whenever it is asked for. Schemas that no builder of this file made stay as they are.
  */
 export const inCatalogue = (part: Part, composed: Composed): Part => {
   const build = builds.get(part)

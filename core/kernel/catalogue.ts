@@ -48,8 +48,8 @@ export const foldStored = (
 
 /**
  * Resources with the includes that other slices declare on them. What slices declare stays as it is: several catalogues
- * may
- * be composed of the same slices. Throws where no resource has the name, and where two slices include different things.
+ * may be composed of the same slices. Throws where no resource has the name, and where two slices include different
+ * things.
  */
 const composedResources = (
   slices: ReadonlyArray<Slice>

@@ -13,8 +13,7 @@ import type { Store } from "./store/store.ts"
 
 /**
  * What a command decides, with what follows from it. Rules are pure, and so are reactions: they are run once to learn
- * how
- * many ids and numbers they need beyond those drawn, and again with them.
+ * how many ids and numbers they need beyond those drawn, and again with them.
  */
 export const decideWithIds = Effect.fnUntraced(function* (
   endpoint: CommandEndpoint,

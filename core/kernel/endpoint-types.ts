@@ -1,9 +1,7 @@
 /**
  * Endpoints, the slices that declare them, the catalogue that lists them and the runtime they are decided in. These
- * types
- * name each other: an endpoint's effects need the runtime, the runtime has the catalogue, the catalogue lists
- * endpoints.
- * Endpoints are declared with `endpoint.ts`, a catalogue is composed by `catalogue.ts`.
+ * types name each other: an endpoint's effects need the runtime, the runtime has the catalogue, the catalogue lists
+ * endpoints. Endpoints are declared with `endpoint.ts`, a catalogue is composed by `catalogue.ts`.
  */
 import { Context, type Effect, type Result, type Schema } from "effect"
 import type { SqlError } from "effect/sql"
@@ -199,8 +197,7 @@ export type Endpoint = QueryEndpoint<any, any, any> | CommandEndpoint<any, any, 
 
 /**
  * A table outside the journal that replaces one of an earlier release, which cannot be rebuilt from events: its rows
- * are
- * copied once, in the transaction that makes the table. The earlier table stays as it was and is not read again.
+ * are copied once, in the transaction that makes the table. The earlier table stays as it was and is not read again.
  */
 export interface TableSuccession {
   readonly table: Table

@@ -1,7 +1,6 @@
 /**
  * The engine: one write, from a request to recorded events, inside one transaction. Rows of the path → may this person
- * →
- * body → facts → the rule → reactions → events projected into the tables and appended → the answer. A refusal changes
+ * → body → facts → the rule → reactions → events projected into the tables and appended → the answer. A refusal changes
  * nothing.
  */
 import { Clock, Effect, Schema } from "effect"
@@ -75,8 +74,7 @@ export const retryOnConflict = <A, R>(
 /**
  * Decides and records in a savepoint of the caller's transaction: a refused command changes nothing. What the database
  * refuses becomes a 422 on the field to blame; a period that another writer took first is decided again, so that the
- * rule
- * can name who has it.
+ * rule can name who has it.
  */
 export const decideInSavepoint = (
   call: EndpointCall,
@@ -138,8 +136,7 @@ export const decideCommand = Effect.fnUntraced(function* (
 
 /**
  * The answer of a command that was carried out before, about its rows as they are now. It changes nothing. A stored
- * result
- * that its endpoint can no longer read is a defect.
+ * result that its endpoint can no longer read is a defect.
  */
 export const replayAnswer = Effect.fnUntraced(function* (
   call: EndpointCall,

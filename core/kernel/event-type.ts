@@ -1,14 +1,11 @@
 /**
  * Kinds of events. Each is declared once, in the `events.ts` of its slice: what it means, what its data holds, which
- * row
- * changes it makes, what the activity log shows of it and which personal data it removes from earlier events.
+ * row changes it makes, what the activity log shows of it and which personal data it removes from earlier events.
  * Constructors, the projection, `docs/EVENTS.md` and the list that guards stored events (`docs/events.json`) derive
- * from
- * the declarations.
+ * from the declarations.
  *
  * Events are kept for ever: a declaration may gain fields, which are then absent from events of earlier releases. What
- * a
- * field holds never changes; another meaning is another field, or another event. Where the form of data must change
+ * a field holds never changes; another meaning is another field, or another event. Where the form of data must change
  * nevertheless, `upcast` converts what earlier releases recorded to the present form.
  */
 import { Schema } from "effect"
@@ -92,8 +89,7 @@ export const eventType = <Data extends object, Made extends object = Data>(
 ): EventType<Data, Made> => {
   const { activity, data: schema, meaning, project, scrub, stream, upcast } = declared
   // A catalogue asks by type: the data is what `make` was given, or what `decodeData` made of what was stored. What is
-  // made
-  // holds at least what is read: all of a row, where rows of earlier releases may lack columns.
+  // made holds at least what is read: all of a row, where rows of earlier releases may lack columns.
   const own = (data: object): Data => data as Data
   return {
     type,
@@ -142,8 +138,7 @@ const readerOf = (kind: AnyEventType): Reader => {
 /**
  * The data of a stored event in its present form; the same object where it has that form already. Throws, naming the
  * event's type and the field, where what the journal holds is not what the event declares: the journal is damaged, or
- * an
- * event was changed without an upcast.
+ * an event was changed without an upcast.
  */
 export const decodeData = (kind: AnyEventType, stored: JsonObject): JsonObject => {
   const { decode, isPresent } = readerOf(kind)

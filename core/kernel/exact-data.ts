@@ -1,7 +1,7 @@
 /**
  * A cheap look at data before it is decoded: does it hold just what its Schema decodes to, no more and no less? Nearly
- * every
- * stored event does, and need not be copied. Whatever is not sure here is decoded in full, which says what is wrong.
+ * every stored event does, and need not be copied. Whatever is not sure here is decoded in full, which says what is
+ * wrong.
  */
 import { Exit, type Schema, type SchemaAST } from "effect"
 

@@ -86,8 +86,7 @@ export interface ReferenceRule {
   readonly merge_while?: ColumnValues
   /**
    * With a merge that is followed: of all holders with the same value in this column only one may name the row. The
-   * holder
-   * that would be the second is deleted; the event names it, as `doublesOf` found it (`reference-checks.ts`).
+   * holder that would be the second is deleted; the event names it, as `doublesOf` found it (`reference-checks.ts`).
    */
   readonly merge_once_per?: string
 }

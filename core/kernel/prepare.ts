@@ -141,8 +141,7 @@ const queryBody = (request: Request, fields: Fields): JsonObject => {
 
 /**
  * 422 for ids in the body that name no row. `lock`: rows a command is about to refer to stay locked, so that they are
- * still
- * there when it commits. One query a table.
+ * still there when it commits. One query a table.
  */
 const missingReferences = Effect.fnUntraced(function* (references: ReadonlyArray<Reference>, lock: boolean) {
   const store = yield* Store

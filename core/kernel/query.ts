@@ -1,8 +1,7 @@
 /**
  * Lists: `q[<field>_<predicate>]=<value>`, sort, page, include, compiled to SQL once for all resources (conventions
- * 2-5).
- * Fields, sorts and includes a list does not offer are ignored; a value that cannot be of the field's kind matches
- * nothing.
+ * 2-5). Fields, sorts and includes a list does not offer are ignored; a value that cannot be of the field's kind
+ * matches nothing.
  */
 import { itemAt } from "../values/list.ts"
 import { Result } from "effect"

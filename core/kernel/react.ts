@@ -1,8 +1,7 @@
 /**
  * Reactions: what follows in one slice from events of another, in the same transaction. A slice declares which events
- * it
- * reacts to; the engine runs reactions after the rule of the command has decided (`reactionsTo`), on the server and on
- * replicas alike. A command whose events nobody reacts to pays one look into a set for each of its events.
+ * it reacts to; the engine runs reactions after the rule of the command has decided (`reactionsTo`), on the server and
+ * on replicas alike. A command whose events nobody reacts to pays one look into a set for each of its events.
  */
 import { Effect, Result } from "effect"
 import type { DecideContext } from "./decide-context.ts"
@@ -48,8 +47,7 @@ export interface Reaction {
 }
 /**
  * Declares a reaction: `reaction({ on: [unitDispatched, unitReturned], facts, decide })`. `events` have the data that
- * the
- * declarations in `on` say; of `all` events, `dataOf(kind, all)` gives those of one kind.
+ * the declarations in `on` say; of `all` events, `dataOf(kind, all)` gives those of one kind.
  */
 export const reaction = <const On extends ReadonlyArray<AnyEventType>, F>({
   decide,

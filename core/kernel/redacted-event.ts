@@ -94,8 +94,7 @@ const nothingWithheld: IsWithheld = () => false
 
 /**
  * What a scrub makes of the event's own data, or of the row changes of a redacted event; the same data where there is
- * nothing to take
- * out. What was withheld from the reader stays as it is: the rows hold the same.
+ * nothing to take out. What was withheld from the reader stays as it is: the rows hold the same.
  */
 export const scrubbed = (
   data: JsonObject,

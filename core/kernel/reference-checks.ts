@@ -1,7 +1,6 @@
 /**
  * What references make of a command: the 422 for what is in use, the events that clear lists, the rows held until the
- * commit;
- * and the walk that finds references to rows that do not exist.
+ * commit; and the walk that finds references to rows that do not exist.
  */
 import { Effect } from "effect"
 import { SqlError } from "effect/sql"
@@ -50,8 +49,7 @@ export const changesOf = (
   events.flatMap((one) => projectEvent(projection, one, { recorded_at, actor_id: null, position: 0 }))
 /**
  * Checks every reference to what these changes delete: 422 on the name of what is deleted, with the holder, where it is
- * still
- * in use; else the events that take it out of the lists that name it. Without deletions it reads nothing.
+ * still in use; else the events that take it out of the lists that name it. Without deletions it reads nothing.
  */
 export const cascadeDeletions = Effect.fnUntraced(function* (
   { references, table }: Declared,
@@ -102,9 +100,8 @@ const counts = ({ rule }: Reference, values: AnyRow): boolean =>
 const at_once_ms = 60_000
 /**
  * On Postgres: what the folded events refer to is held until the commit, as a foreign key would, whether a body or a
- * rule
- * named it. A transaction that refers to what somebody deleted meanwhile is tried again, and reads what is there by
- * then.
+ * rule named it. A transaction that refers to what somebody deleted meanwhile is tried again, and reads what is there
+ * by then.
  */
 export const lockReferencedRows = Effect.fnUntraced(function* (
   { references, table: tableNamed }: Declared,

@@ -1,8 +1,7 @@
 /**
  * References between tables, as columns declare them, and what of them is part of the fold: holders that are cleared or
- * deleted
- * with a row, and holders that follow a merge. What they make of a command is in `reference-checks.ts`. A slice that
- * points at another declares so on its column; the slice it points at knows nothing of it.
+ * deleted with a row, and holders that follow a merge. What they make of a command is in `reference-checks.ts`. A slice
+ * that points at another declares so on its column; the slice it points at knows nothing of it.
  */
 import { Schema } from "effect"
 import { remove, type RowChange, removeWhere, update, updateWhere } from "./row-change.ts"

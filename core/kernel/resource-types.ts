@@ -91,8 +91,7 @@ export type RowView<T extends Table> = (
 export type Includes = { readonly [name: string]: Include }
 /**
  * A resource as a catalogue composes it: with the includes that other slices declare on it as their rows point at its
- * own.
- * Resources nobody adds to are what they were declared as.
+ * own. Resources nobody adds to are what they were declared as.
  */
 export type Composed = <R extends ShownResource>(declared: R) => R
 /** Without a catalogue, and in one where no slice adds to another's resources. */

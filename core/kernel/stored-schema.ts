@@ -1,9 +1,7 @@
 /**
  * Schemas of what the journal keeps: values of columns as they are in memory, from the declarations of the columns.
- * Limits
- * and formats are checked on input only; here only the type of each value counts, so that what an earlier release
- * accepted
- * can always be read.
+ * Limits and formats are checked on input only; here only the type of each value counts, so that what an earlier
+ * release accepted can always be read.
  */
 import { Schema } from "effect"
 import type { Field, Fields, FieldType } from "./field.ts"
@@ -107,8 +105,7 @@ export const keyedColumns = <T extends Table>(table: T): Stored<KeyedColumns<T>>
   columnsOrRow({ ...columnSchemas(table, noColumn, optional), id: Schema.Int }, columnsName(table, "the key and "))
 /**
  * A row that is made, without its stamps: they follow from when the event was recorded. Columns that a later release
- * added
- * are absent from earlier events; the row is then made with their defaults.
+ * added are absent from earlier events; the row is then made with their defaults.
  */
 export const newRow = <T extends Table>(table: T): Stored<KeyedColumns<T>> =>
   columnsOrRow({ ...columnSchemas(table, isStamp, optional), id: Schema.Int }, rowName(table))

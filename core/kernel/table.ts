@@ -62,8 +62,7 @@ export interface Table<F extends Fields = Fields> {
 }
 /**
  * The event that merges one row into another, and the keys of its data that name the row that goes and the row that
- * stays;
- * `doubled` is the key under which it names, by table, the holders that are deleted (`merge_once_per`).
+ * stays; `doubled` is the key under which it names, by table, the holders that are deleted (`merge_once_per`).
  */
 export interface MergedBy {
   readonly event: string
@@ -133,8 +132,7 @@ export interface TableOptions {
   readonly named_by?: ReadonlyArray<string>
   /**
    * Half of it is the least a device leaves the network with: enough for a long evening of quotes and packing. Default
-   * 50,
-   * for what is rarely made in the field.
+   * 50, for what is rarely made in the field.
    */
   readonly lease_block_size?: number
 }

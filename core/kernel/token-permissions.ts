@@ -1,8 +1,7 @@
 /**
  * What somebody may do through their token. A device holds rows rather than answers, so a token that may sync must not
  * open to it what the same token is refused when it asks: a permission counts while an endpoint that needs it is open
- * to
- * the token as well.
+ * to the token as well.
  */
 import type { Catalogue } from "./catalogue.ts"
 import { hasAbility, type Viewer } from "./viewer.ts"

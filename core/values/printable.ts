@@ -1,8 +1,7 @@
 /**
  * Text that others wrote, on its way to somebody's screen. Control characters steer a terminal (ESC and the C1 controls
  * begin its sequences), and overrides of the direction of text show names in another order than they have. Each is
- * shown
- * as U+FFFD, so that a reader sees that something stood there.
+ * shown as U+FFFD, so that a reader sees that something stood there.
  */
 
 /** C0 and C1 controls, embeddings and overrides (U+202A to U+202E), isolates (U+2066 to U+2069). */

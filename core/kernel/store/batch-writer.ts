@@ -1,8 +1,7 @@
 /**
  * Carrying out row changes by few statements. New rows wait, to be inserted together; so do changes of rows by their
- * keys
- * and deletions of all rows of some parent, to be made together. What a change does to a row that waits is done to it
- * where it waits. Changes that a constraint stands between are made at once, in their order.
+ * keys and deletions of all rows of some parent, to be made together. What a change does to a row that waits is done to
+ * it where it waits. Changes that a constraint stands between are made at once, in their order.
  */
 import { itemAt } from "../../values/list.ts"
 import { Effect } from "effect"
