@@ -59,7 +59,7 @@ type Serving = Effect.Effect<HttpResponse, never, Store | CommandRuntime | Serve
 const nobody: Viewer = {
   user_id: 0,
   name: "",
-  member_id: null,
+  person_id: null,
   is_owner: false,
   is_active: true,
   role_ids: [],

@@ -20,7 +20,7 @@ import { freshDatabase, type Template } from "./postgres.ts"
 export const owner: Viewer = {
   user_id: 1,
   name: "Owner",
-  member_id: null,
+  person_id: null,
   is_owner: true,
   is_active: true,
   role_ids: [],

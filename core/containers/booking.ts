@@ -8,11 +8,12 @@ import { isPackedUnitHeld } from "../availability/line-demands.ts"
 import type { DecideContext, Failure } from "../kernel/endpoint.ts"
 import { lockStreams } from "../kernel/engine.ts"
 import { type NewEvent, streamOf } from "../kernel/event.ts"
-import type { JsonObject } from "../kernel/json.ts"
+import { dataOf, type DataOf, type EventOf, isEventOf } from "../kernel/event-type.ts"
 import { reaction } from "../kernel/react.ts"
 import { bindings } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
-import { cameBack, containerDispatched, containerDissolved } from "./events.ts"
+import { cameBack, containerDispatched, containerDissolved, containerReturned } from "./events.ts"
+import { unitDispatched, unitReturned } from "../opportunities/units/events.ts"
 import { asset_assignments } from "../opportunities/units/schema.ts"
 import { loadTargets, loadUnits, type ContainerFacts, type Unit } from "./facts.ts"
 import { leaving } from "./pack.ts"
@@ -58,41 +59,36 @@ interface Booking {
   readonly opportunity_id: number
   readonly at: string
 }
+type UnitEvent = EventOf<DataOf<typeof unitDispatched>>
 interface Bookings {
   readonly out: ReadonlyArray<Booking>
   readonly back: ReadonlyArray<Booking>
 }
 
-const went_out = "opportunity.asset_dispatched",
-  came_back = "opportunity.asset_returned"
 /** What a command books out and in, read from its events. `unitOf`: the stock level of each assignment. */
-const bookingsOfEvents = (events: ReadonlyArray<NewEvent>, unitOf: ReadonlyMap<number, number>): Bookings => {
-  const of = (type: string, column: string): ReadonlyArray<Booking> =>
-    events
-      .filter((event) => event.type === type)
-      .flatMap(({ data }) => {
-        const stock_level_id = unitOf.get(Number(data["assignment_id"]))
-        return stock_level_id === undefined
-          ? []
-          : [{ stock_level_id, opportunity_id: Number(data["id"]), at: String((data["set"] as JsonObject)[column]) }]
-      })
-  return { out: of(went_out, "dispatched_at"), back: of(came_back, "returned_at") }
+const bookingsOfEvents = (events: ReadonlyArray<UnitEvent>, unitOf: ReadonlyMap<number, number>): Bookings => {
+  const of = (kind: typeof unitDispatched, column: "dispatched_at" | "returned_at"): ReadonlyArray<Booking> =>
+    dataOf(kind, events).flatMap(({ assignment_id, id, set }) => {
+      const stock_level_id = unitOf.get(assignment_id)
+      return stock_level_id === undefined ? [] : [{ stock_level_id, opportunity_id: id, at: String(set[column]) }]
+    })
+  return { out: of(unitDispatched, "dispatched_at"), back: of(unitReturned, "returned_at") }
 }
 /**
  * The command dispatches or returns a container as a whole: it books the case and records the container's state itself.
  */
-const isContainerMovement = ({ type }: NewEvent): boolean =>
-  type === "container.dispatched" || type === "container.returned"
+const isContainerMovement = (event: NewEvent): boolean =>
+  isEventOf(containerDispatched, event) || isEventOf(containerReturned, event)
 
 /** Units booked out leave their boxes; a kit is dispatched and returned with its case. */
 export const unitsBooked = reaction({
-  on: [went_out, came_back],
+  on: [unitDispatched, unitReturned],
   facts: ({ all, events }, { now }) =>
     Effect.gen(function* () {
       if (all.some(isContainerMovement)) return { around: nothing, unitOf: new Map<number, number>() }
       const units = yield* (yield* Store).getMany(
         asset_assignments,
-        events.map(({ data }) => Number(data["assignment_id"]))
+        events.map(({ data }) => data.assignment_id)
       )
       return {
         around: yield* affectedContainers([...new Set(units.map((unit) => unit.stock_level_id))], now),

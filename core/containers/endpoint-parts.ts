@@ -40,7 +40,7 @@ export const containerItemShown = { container_item: Shown.row(() => containerIte
 
 /** The answer of every write: the container with what is in it. */
 export const renderContainer = Effect.fnUntraced(function* (
-  input: Pick<Input, "query" | "viewer" | "settings" | "now">,
+  input: Pick<Input, "query" | "viewer" | "settings" | "now" | "composed">,
   id: number,
   status: Status
 ): Effect.fn.Return<Answer<One<"container">>, Failure, Store> {
@@ -57,7 +57,7 @@ export const renderContainer = Effect.fnUntraced(function* (
 
 /** Rows of packed units, in the order of the ids given. */
 export const itemsShown = Effect.fnUntraced(function* (
-  input: Pick<Input, "viewer" | "settings" | "now">,
+  input: Pick<Input, "viewer" | "settings" | "now" | "composed">,
   ids: ReadonlyArray<number>
 ): Effect.fn.Return<ReadonlyArray<JsonObject>, Failure, Store> {
   const rows = new Map((yield* (yield* Store).getMany(container_items, ids)).map((row) => [row.id, row]))

@@ -4,8 +4,10 @@
  */
 import { Effect, Result } from "effect"
 import type { Failure } from "../kernel/endpoint.ts"
+import { rowCreated, rowDeleted, rowUpdated } from "../kernel/crud-resource.ts"
 import type { NewEvent } from "../kernel/event.ts"
-import { type Happened, reaction } from "../kernel/react.ts"
+import { dataOf, type DataOf, type EventOf, isEventOf } from "../kernel/event-type.ts"
+import { reaction } from "../kernel/react.ts"
 import { invalidField } from "../kernel/rejection.ts"
 import { bindings, chunked, columnList } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
@@ -13,24 +15,26 @@ import { caseOf } from "../kits/case.ts"
 import { type ComponentRow, product_components } from "../kits/schema.ts"
 import { type ContainerRow, container_items, containers, live_statuses } from "../packing/schema.ts"
 import { type ProductRow, products } from "../products/schema.ts"
+import { stock_levels } from "../stock/schema.ts"
 import { unitsBooked } from "./booking.ts"
 import { type PackedUnit, loadPackedUnits, syncHolds } from "./stock-holds.ts"
 
-const part_made = "component.created",
-  part_changed = "component.updated",
-  part_deleted = "component.deleted",
-  product_changed = "product.updated"
+const partMade = rowCreated(product_components),
+  partChanged = rowUpdated(product_components),
+  partDeleted = rowDeleted(product_components),
+  productChanged = rowUpdated(products)
+/** An event of a product or of its parts. */
+type CaseEvent = EventOf<DataOf<typeof partMade | typeof partDeleted | typeof productChanged>>
 /** Whether the event changes which packed units are held: another mode of the case, or other parts. */
-const changesCase = ({ data, type }: NewEvent): boolean =>
-  type !== product_changed || "container_availability_mode" in data
-const namedIn = (events: ReadonlyArray<NewEvent>, types: ReadonlyArray<string>, key: string): ReadonlyArray<number> =>
-  events.filter(({ type }) => types.includes(type)).map(({ data }) => Number(data[key]))
+const changesCase = (event: CaseEvent): boolean =>
+  !isEventOf(productChanged, event) || "container_availability_mode" in event.data
+const idsOf = (data: ReadonlyArray<{ readonly id: number }>): ReadonlyArray<number> => data.map(({ id }) => id)
 
 /**
  * Containers in use of the products whose parts or mode these events change. One query for every 500 products or parts.
  */
 const containersOf = Effect.fnUntraced(function* (
-  events: ReadonlyArray<NewEvent>
+  events: ReadonlyArray<CaseEvent>
 ): Effect.fn.Return<ReadonlyArray<ContainerRow>, Failure, Store> {
   const store = yield* Store
   const found: Array<ContainerRow> = []
@@ -46,11 +50,11 @@ const containersOf = Effect.fnUntraced(function* (
     }
   })
   yield* look(
-    [...namedIn(events, [part_made], "product_id"), ...namedIn(events, [product_changed], "id")],
+    [...dataOf(partMade, events).map(({ product_id }) => Number(product_id)), ...idsOf(dataOf(productChanged, events))],
     (listed) => `product_id in (${listed})`
   )
   yield* look(
-    namedIn(events, [part_changed, part_deleted], "id"),
+    [...idsOf(dataOf(partChanged, events)), ...idsOf(dataOf(partDeleted, events))],
     (listed) => `product_id in (select product_id from product_components where id in (${listed}))`
   )
   return [...new Map(found.map((row) => [row.id, row])).values()].sort((one, other) => one.id - other.id)
@@ -65,40 +69,32 @@ interface CaseFacts {
 const no_cases: CaseFacts = { packed: [], products: [], components: [] }
 
 /** The product as the events leave it. */
-const changedProduct = (
-  product: ProductRow,
-  events: ReadonlyArray<NewEvent>
-): Pick<ProductRow, "container_availability_mode"> =>
-  events.reduce(
-    (row, { data, type }) =>
-      type === product_changed && data["id"] === row.id ? ({ ...row, ...data } as ProductRow) : row,
+const changedProduct = (product: ProductRow, events: ReadonlyArray<CaseEvent>): ProductRow =>
+  dataOf(productChanged, events).reduce<ProductRow>(
+    (row, data) => (data.id === row.id ? { ...row, ...data } : row),
     product
   )
 /** The parts of the product as the events leave them. */
 const changedParts = (
   product_id: number,
   components: ReadonlyArray<ComponentRow>,
-  events: ReadonlyArray<NewEvent>
+  events: ReadonlyArray<CaseEvent>
 ): ReadonlyArray<ComponentRow> =>
   events
-    .reduce(
-      (rows, { data, type }) =>
-        type === part_made
-          ? [...rows, data as unknown as ComponentRow]
-          : type === part_changed
-            ? rows.map((row) => (row.id === data["id"] ? ({ ...row, ...data } as ComponentRow) : row))
-            : type === part_deleted
-              ? rows.filter((row) => row.id !== data["id"])
-              : rows,
-      components
-    )
+    .reduce<ReadonlyArray<ComponentRow>>((rows, event) => {
+      // Who makes a part gives all of its columns.
+      if (isEventOf(partMade, event)) return [...rows, event.data as ComponentRow]
+      if (isEventOf(partChanged, event))
+        return rows.map((row) => (row.id === event.data.id ? { ...row, ...event.data } : row))
+      return isEventOf(partDeleted, event) ? rows.filter((row) => row.id !== event.data.id) : rows
+    }, components)
     .filter((row) => row.product_id === product_id)
 
 /** The field of the command to report a refusal on. */
-const fieldOf = (events: ReadonlyArray<NewEvent>): string =>
-  events.some(({ type }) => type === part_deleted)
+const fieldOf = (events: ReadonlyArray<CaseEvent>): string =>
+  events.some((event) => isEventOf(partDeleted, event))
     ? "component"
-    : events.some(({ type }) => type === product_changed)
+    : events.some((event) => isEventOf(productChanged, event))
       ? "availability_mode"
       : "binding"
 
@@ -108,11 +104,11 @@ const fieldOf = (events: ReadonlyArray<NewEvent>): string =>
  * The merge of two products is excepted: its own rule does the same for the merged case.
  */
 export const casesChanged = reaction({
-  on: [part_made, part_changed, part_deleted, product_changed],
-  facts: ({ all, events }: Happened, { now }) =>
+  on: [partMade, partChanged, partDeleted, productChanged],
+  facts: ({ all, events }, { now }) =>
     Effect.gen(function* (): Effect.fn.Return<CaseFacts, Failure, Store> {
       const about = events.filter(changesCase)
-      if (about.length === 0 || all.some(({ type }) => type === "product.merged")) return no_cases
+      if (about.length === 0 || all.some(({ type }) => type === products.merged_by?.event)) return no_cases
       const found = yield* containersOf(about)
       if (found.length === 0) return no_cases
       const store = yield* Store
@@ -138,10 +134,10 @@ export const casesChanged = reaction({
 
 /** A packed unit, or the case of a container in use, must stay at the store of the container: 422 `store_id`. */
 export const unitsStay = reaction({
-  on: ["stock_level.updated"],
+  on: [rowUpdated(stock_levels)],
   facts: ({ events }) =>
     Effect.gen(function* () {
-      const moved = events.filter(({ data }) => "store_id" in data).map(({ data }) => Number(data["id"]))
+      const moved = idsOf(events.map(({ data }) => data).filter((data) => "store_id" in data))
       if (moved.length === 0) return false
       const store = yield* Store
       return (

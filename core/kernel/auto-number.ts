@@ -78,7 +78,8 @@ export const withAutoNumbers = Effect.fnUntraced(function* (events: ReadonlyArra
   const made = events.map((event): { [key: string]: string | null } | undefined =>
     moduleOf.has(event.type) ? {} : undefined
   )
-  // Field by field, in one order for everybody: whoever wants numbers of two sequences never waits for who waits for them.
+  // Field by field, in the same order in every command: two commands that need numbers of the same sequences cannot
+  // deadlock.
   for (const definition of definitions) {
     for (const [at, event] of events.entries()) {
       if (moduleOf.get(event.type) !== definition.module_type) continue

@@ -1,4 +1,4 @@
-/** How long and how deep a request's body may be, wherever it is asked: over HTTP, on a device, in a file. */
+/** How long and how deep a request's body may be, wherever it comes from: HTTP, a device or a file. */
 import type { Json } from "./json.ts"
 
 /** The longest JSON body, in bytes. */
@@ -8,7 +8,7 @@ export const body_depth_max = 64
 /** What travels between a device and the server holds bodies, and events made of them. */
 export const wire_body_depth_max = 2 * body_depth_max
 
-/** Counts brackets outside of texts; parsing does not go deep itself, but whoever walks the result does. */
+/** Counts brackets outside of texts; parsing itself does not recurse, but code that walks the result does. */
 export const isDeeperThan = (text: string, max: number): boolean => {
   if (text.length <= max) return false
   let depth = 0

@@ -1,76 +1,20 @@
 /** What a catalogue of slices and registers is: the one list that server, command line, sync and tests iterate. */
-import type { Endpoint, StoreRead } from "./endpoint.ts"
-import type { ProjectionContext, Projector, NewEvent, Projection, Scrubs } from "./event.ts"
-import { type AnyEventType, decodeData, type Follower } from "./event-type.ts"
+import { inCatalogue } from "./answer-schema.ts"
+import type { Catalogue, Endpoint, Slice } from "./endpoint-types.ts"
+import type { ProjectionContext, Projector, Projection } from "./event.ts"
+import { type AnyEventType, decodeData } from "./event-type.ts"
 import type { JsonObject } from "./json.ts"
 import { rowsToldEvent } from "./redacted-event.ts"
-import { type Reaction, type Reactions, reactionsOf } from "./react.ts"
-import { clearableTables, type References, referenceClearedEvent, referencesOf, withReferences } from "./references.ts"
-import { type Include, includeAlso, type Resource } from "./resource.ts"
-import type { SettingGroups } from "./settings.ts"
-import type { Table } from "./table.ts"
+import { reactionsOf } from "./react.ts"
+import { clearableTables, referenceClearedEvent, referencesOf, withReferences } from "./references.ts"
+import { as_declared, type Composed, type Includes, type Resource } from "./resource-types.ts"
+
+export type { Catalogue, Slice, TableSuccession } from "./endpoint-types.ts"
 
 /**
- * A table outside the journal that takes the place of one an earlier release kept, which cannot be folded anew: its rows are
- * copied once, in the transaction that makes the table. The earlier table stays as it was and is not read again.
+ * One event may change tables of several slices: its own slice folds it first, then those that follow it, in the order
+ * of the list.
  */
-export interface TableSuccession {
-  readonly table: Table
-  readonly from: string
-  /** An expression over the earlier table for each column, in SQL that both engines understand. */
-  readonly columns: { readonly [column: string]: string }
-}
-
-export interface Slice {
-  readonly name: string
-  /** Tables folded from the journal; every replica has them. */
-  readonly tables?: ReadonlyArray<Table>
-  /** Tables outside the journal, on the server only. */
-  readonly server_tables?: ReadonlyArray<Table>
-  /** What those tables take over from tables of earlier releases. */
-  readonly successions?: ReadonlyArray<TableSuccession>
-  /** What happens to its things: every kind of event it records. */
-  readonly events?: ReadonlyArray<AnyEventType>
-  /** Its own folds of what other slices record. */
-  readonly follows?: ReadonlyArray<Follower>
-  readonly endpoints?: ReadonlyArray<Endpoint>
-  /** Other names of paths, by the path they stand for: everything below answers under them, too. */
-  readonly path_aliases?: { readonly [path: string]: ReadonlyArray<string> }
-  readonly resources?: ReadonlyArray<Resource>
-  readonly settings?: SettingGroups
-  /** Events of an empty database: reference data, nothing that looks like a customer. `id` gives fixed, small ids. */
-  readonly seed?: (at: string) => ReadonlyArray<NewEvent>
-  /** What releases after the first add to it, in their order; a database that was there before gets it with its next start. */
-  readonly later_seeds?: ReadonlyArray<(at: string) => ReadonlyArray<NewEvent>>
-  /** What happens here, in the same transaction, when something happened in another slice. */
-  readonly react?: ReadonlyArray<Reaction>
-  /** What lists of other slices include on request of the rows here that point at theirs, by the plural of their resource. */
-  readonly includes?: { readonly [resource: string]: { readonly [name: string]: Include } }
-  /** Streams of its things that hold a user's words, such as names of tokens: they are scrubbed when that person is anonymised. */
-  readonly streams_of_user?: (user_id: number) => StoreRead<ReadonlyArray<string>>
-}
-
-export interface Catalogue {
-  readonly slices: ReadonlyArray<Slice>
-  readonly tables: ReadonlyArray<Table>
-  readonly server_tables: ReadonlyArray<Table>
-  readonly table: (name: string) => Table
-  /** Every kind of event this release knows, by type. */
-  readonly events: ReadonlyMap<string, AnyEventType>
-  readonly projection: Projection
-  readonly endpoints: ReadonlyArray<Endpoint>
-  readonly endpoint: (name: string) => Endpoint | undefined
-  /** Every path an endpoint answers under, its own first. */
-  readonly pathsOf: (endpoint: Endpoint) => ReadonlyArray<string>
-  readonly resources: ReadonlyArray<Resource>
-  readonly settings: SettingGroups
-  readonly scrubs: Scrubs
-  readonly reactions: Reactions
-  /** Who points at whom, by the table pointed at. */
-  readonly references: References
-}
-
-/** One event may change tables of several slices: its own slice folds it first, then those that follow it, in the order of the list. */
 const projectionOf = (events: ReadonlyMap<string, AnyEventType>, slices: ReadonlyArray<Slice>): Projection => {
   const folds: { [eventType: string]: Projector } = {}
   const add = (type: string, fold: Projector): void => {
@@ -89,7 +33,10 @@ const eventsOf = (declared: ReadonlyArray<AnyEventType>): ReadonlyMap<string, An
   }
   return byType
 }
-/** The row changes of an event that was read from a journal: decoded first, so that what earlier releases recorded folds as they meant it. */
+/**
+ * The row changes of an event that was read from a journal: decoded first, so that what earlier releases recorded folds
+ * as they meant it.
+ */
 export const foldStored = (
   { events, projection }: Pick<Catalogue, "events" | "projection">,
   { data, type }: { readonly type: string; readonly data: JsonObject },
@@ -99,12 +46,63 @@ export const foldStored = (
   return kind === undefined ? [] : (projection[type]?.(decodeData(kind, data), meta) ?? [])
 }
 
+/**
+ * Resources with the includes that other slices declare on them. What slices declare stays as it is: several catalogues
+ * may be composed of the same slices. Throws where no resource has the name, and where two slices include different
+ * things.
+ */
+const composedResources = (
+  slices: ReadonlyArray<Slice>
+): { readonly resources: ReadonlyArray<Resource>; readonly composed: Composed } => {
+  const declared = slices.flatMap((slice) => slice.resources ?? [])
+  const added = new Map<Resource, Includes>()
+  for (const [plural, includes] of slices.flatMap((slice) => Object.entries(slice.includes ?? {}))) {
+    const resource = declared.find((one) => one.plural === plural)
+    if (resource === undefined)
+      throw new Error(`no resource ${plural} in the catalogue to include ${Object.keys(includes).join(", ")}`)
+    const present = added.get(resource) ?? resource.includes
+    for (const [name, include] of Object.entries(includes)) {
+      if (present[name] !== undefined && present[name] !== include)
+        throw new Error(`two slices include ${name} in ${resource.plural}`)
+    }
+    added.set(resource, { ...present, ...includes })
+  }
+  if (added.size === 0) return { resources: declared, composed: as_declared }
+  const byDeclared = new Map<unknown, unknown>(
+    [...added].map(([resource, includes]) => [resource, { ...resource, includes }])
+  )
+  // A copy has the type of what it was copied from.
+  const composed: Composed = <R>(resource: R): R => (byDeclared.get(resource) as R | undefined) ?? resource
+  return { resources: declared.map(composed), composed }
+}
+/**
+ * An endpoint whose answers hold rows as this catalogue composes them. Their Schemas are made when they are asked for.
+ */
+const within = (composed: Composed, endpoint: Endpoint): Endpoint =>
+  composed === as_declared
+    ? endpoint
+    : {
+        ...endpoint,
+        get answer() {
+          return endpoint.answer === undefined ? undefined : inCatalogue(endpoint.answer, composed)
+        },
+        get error_answers() {
+          return Object.fromEntries(
+            Object.entries(endpoint.error_answers).map(([status, shown]) => [
+              status,
+              shown === null ? null : inCatalogue(shown, composed)
+            ])
+          )
+        }
+      }
+
 export const catalogueOf = (slices: ReadonlyArray<Slice>): Catalogue => {
   const tables = slices.flatMap((slice) => slice.tables ?? [])
   const server_tables = slices.flatMap((slice) => slice.server_tables ?? [])
   const path_aliases = slices.flatMap((slice) => Object.entries(slice.path_aliases ?? {}))
   const byName = new Map([...tables, ...server_tables].map((table) => [table.name, table]))
-  const endpoints = slices.flatMap((slice) => slice.endpoints ?? [])
+  const { composed, resources } = composedResources(slices)
+  const endpoints = slices.flatMap((slice) => slice.endpoints ?? []).map((endpoint) => within(composed, endpoint))
   const endpointByName = new Map(endpoints.map((endpoint) => [endpoint.name, endpoint]))
   if (endpointByName.size !== endpoints.length) {
     const names = endpoints.map((endpoint) => endpoint.name)
@@ -116,13 +114,6 @@ export const catalogueOf = (slices: ReadonlyArray<Slice>): Catalogue => {
     ...clearableTables(references).map(referenceClearedEvent),
     rowsToldEvent((name) => byName.get(name))
   ])
-  const resources = slices.flatMap((slice) => slice.resources ?? [])
-  for (const [plural, includes] of slices.flatMap((slice) => Object.entries(slice.includes ?? {}))) {
-    const target = resources.find((one) => one.plural === plural)
-    if (target === undefined)
-      throw new Error(`no resource ${plural} in the catalogue to include ${Object.keys(includes).join(", ")}`)
-    includeAlso(target, includes)
-  }
   return {
     references,
     slices,
@@ -144,6 +135,7 @@ export const catalogueOf = (slices: ReadonlyArray<Slice>): Catalogue => {
       )
     ],
     resources,
+    composed,
     reactions: reactionsOf(slices.flatMap((slice) => slice.react ?? [])),
     settings: Object.assign({}, ...slices.map((slice) => slice.settings ?? {})),
     scrubs: Object.fromEntries(

@@ -2,8 +2,7 @@
  * Plain resources: from one declaration come the table, the events, the fold, the five endpoints and their answers.
  * A resource with rules of its own adds `rules`; what cannot be said here is a slice with endpoints of its own beside.
  */
-import { Effect, Result, Schema } from "effect"
-import { insert, remove, type RowChange, update } from "./row-change.ts"
+import { Effect, Result } from "effect"
 import type { Slice } from "./catalogue.ts"
 import { type CustomFieldFacts, customFieldFacts, readCustomFields } from "./custom-field.ts"
 import {
@@ -19,10 +18,9 @@ import {
   type StoreRead,
   type Streams
 } from "./endpoint.ts"
-import { event, type NewEvent, streamOfRow } from "./event.ts"
-import { type ActivityValues, type AnyEventType, type EventType, eventType } from "./event-type.ts"
+import type { NewEvent } from "./event.ts"
 import type { Fields } from "./field.ts"
-import { type Json, type JsonObject, sameJson } from "./json.ts"
+import type { JsonObject } from "./json.ts"
 import { invalid, type Rejection } from "./rejection.ts"
 import {
   created,
@@ -38,10 +36,22 @@ import {
 } from "./resource.ts"
 import * as Shown from "./answer-schema.ts"
 import type { CommandRuntime } from "./command-runtime.ts"
-import { keyedColumns, type KeyedColumns, newRow, type Defaults, type NewRow, withoutStamps } from "./stored-schema.ts"
-import { articleOf, capitalised, oneOf } from "./words.ts"
+import type { Defaults } from "./stored-schema.ts"
+import { createdEvent, deletedEvent, type OnDelete, rowEvents, updatedEvent } from "./row-events.ts"
+import { articleOf, wordsOf } from "./words.ts"
 import { Store } from "./store/store.ts"
 import type { AnyRow, RowOf, Stamped, Table } from "./table.ts"
+
+export {
+  createdEvent,
+  deletedEvent,
+  rowCreated,
+  rowDeleted,
+  rowEvents,
+  rowMade,
+  rowUpdated,
+  updatedEvent
+} from "./row-events.ts"
 
 export interface Access {
   readonly read: string | ReadonlyArray<string> | null
@@ -123,192 +133,139 @@ export interface CrudResourceDraft<T extends Table, F> {
   readonly unpaged?: boolean
   readonly list_where?: (input: Input) => { readonly [column: string]: string | number | boolean | null }
   /** Rows elsewhere that go or change with a deleted row. */
-  readonly on_delete?: (id: number, at: string) => ReadonlyArray<RowChange>
+  readonly on_delete?: OnDelete
   readonly weight?: number
 }
 
-type OnDelete = (id: number, at: string) => ReadonlyArray<RowChange>
-interface MadeRow<T extends Table> {
-  readonly meaning: string
-  readonly stream?: (row: KeyedColumns<T>) => string
-  readonly activity?: (row: KeyedColumns<T>) => ActivityValues
-}
-/** An event that makes a row and carries all of it. */
-export const rowMade = <T extends Table>(
-  type: string,
-  table: T,
-  declared: MadeRow<T>
-): EventType<KeyedColumns<T>, NewRow<T>> =>
-  eventType<KeyedColumns<T>, NewRow<T>>(type, {
-    ...declared,
-    data: () => newRow(table),
-    project: (row, { recorded_at }) => [
-      insert<Table>(table, { ...row, created_at: recorded_at, updated_at: recorded_at, deleted_at: null })
-    ]
-  })
-export const rowCreated = <T extends Table>(table: T): EventType<KeyedColumns<T>, NewRow<T>> =>
-  rowMade(`${table.entity}.created`, table, {
-    meaning: `${capitalised(oneOf(table))} was made: all of its columns.`,
-    stream: (row) => streamOfRow(table, row)
-  })
-/** Columns of a row changed: the event carries those that did. */
-export const rowUpdated = <T extends Table>(table: T): EventType<KeyedColumns<T>> =>
-  eventType(`${table.entity}.updated`, {
-    meaning: `Columns of ${oneOf(table)} changed: those that did, as they are now.`,
-    data: () => keyedColumns(table),
-    project: ({ id, ...set }, { recorded_at }) => [update<Table>(table, id, { ...set, updated_at: recorded_at })]
-  })
-/** A row was deleted: taken away, or archived where the table keeps what was deleted. */
-export const rowDeleted = (table: Table, on_delete?: OnDelete): EventType<{ readonly id: number }> =>
-  eventType(`${table.entity}.deleted`, {
-    meaning: `${capitalised(oneOf(table))} was ${table.soft_delete ? "archived" : "deleted"}.`,
-    data: () => Schema.Struct({ id: Schema.Int }),
-    project: ({ id }, { recorded_at }) => [
-      ...(on_delete?.(id, recorded_at) ?? []),
-      table.soft_delete ? update(table, id, { deleted_at: recorded_at }) : remove(table, id)
-    ]
-  })
-/** The events of a table whose rows are made, changed and deleted as they are. */
-export const rowEvents = (table: Table, on_delete?: OnDelete): ReadonlyArray<AnyEventType> => [
-  rowCreated(table),
-  rowUpdated(table),
-  rowDeleted(table, on_delete)
-]
-
-export const createdEvent = (table: Table, row: AnyRow & { readonly id: number }): NewEvent =>
-  event(streamOfRow(table, row), `${table.entity}.created`, withoutStamps(row) as JsonObject)
-/** Only what changes, but of rows that say themselves for whom they are all of it; undefined when nothing does. */
-export const updatedEvent = (
-  table: Table,
-  before: AnyRow & { readonly id: number },
-  set: AnyRow
-): NewEvent | undefined => {
-  const changed = Object.entries(set).filter(
-    ([name, value]) => !sameJson((before[name] ?? null) as Json, (value ?? null) as Json)
-  )
-  if (changed.length === 0) return undefined
-  const { updated_at: _u, deleted_at: _d, ...whole } = { ...before, ...set }
-  return event(streamOfRow(table, before), `${table.entity}.updated`, {
-    id: before.id,
-    ...((table.visibility?.by_row === undefined ? Object.fromEntries(changed) : whole) as JsonObject)
-  })
-}
-/** `row` is needed where rows live in the stream of another. */
-export const deletedEvent = (table: Table, id: number, row?: AnyRow): NewEvent =>
-  event(streamOfRow(table, { ...row, id }), `${table.entity}.deleted`, { id })
-
-interface WithCustom<F> {
+type KeyedRow = AnyRow & { readonly id: number }
+interface CrudFacts<F> {
   readonly own: F
   readonly custom: CustomFieldFacts
 }
 
-/** The events, fold and endpoints of a resource. */
-export const crudResource = <F extends Fields, X = undefined>(
-  draft: CrudResourceDraft<Table<F & Stamped>, X>
-): Slice => {
-  type T = Table<F & Stamped>
-  const { resource, path, access, parent, rules } = draft
-  const table: T = resource.table
-  const name = draft.name ?? resource.plural
-  const words = resource.singular.replaceAll("_", " ")
-  const a = articleOf(words)
+type Draft<F extends Fields, X> = CrudResourceDraft<Table<F & Stamped>, X>
+type Made<F extends Fields> = Table<F & Stamped>
+type SavedBody = One<string> & { readonly meta?: JsonObject }
+type Operations = { readonly [operation: string]: () => Endpoint }
+
+/** The row a path ends with. */
+const rowOf = <T extends Table>(input: Input): RowOf<T> =>
+  (input.rows as { readonly [name: string]: unknown })["id"] as RowOf<T>
+const parentId = ({ param }: Parent, input: Input): number =>
+  (input.rows as { readonly [name: string]: AnyRow })[param]?.["id"] as number
+
+/** What the rules need to know, and the definitions of custom fields where the body sets any or a row is made. */
+const factsOf = <F extends Fields, X>({ resource, rules }: Draft<F, X>, mode: "create" | "update") =>
+  Effect.fnUntraced(function* (input: Input): Effect.fn.Return<CrudFacts<X>, Failure, Store | CommandRuntime> {
+    const before = mode === "create" ? undefined : rowOf<Made<F>>(input)
+    const needs_custom = mode === "create" || "custom_fields" in input.body
+    return {
+      own: (rules?.facts === undefined ? undefined : yield* rules.facts(input, before)) as X,
+      custom:
+        resource.custom_module === undefined || !needs_custom
+          ? { definitions: [], values: [] }
+          : yield* customFieldFacts(resource.custom_module)
+    }
+  })
+
+/**
+ * The row as the body leaves it, checked by the rules, with the events that come beside. `before`: undefined on create.
+ */
+const saveRow = <F extends Fields, X>(
+  { fields, parent, resource: { custom_module, table }, rules }: Draft<F, X>,
+  before: RowOf<Made<F>> | undefined,
+  facts: CrudFacts<X>,
+  input: Input,
+  context: DecideContext
+): Result.Result<{ readonly row: KeyedRow; readonly also: ReadonlyArray<NewEvent> }, Rejection> => {
+  const mode = before === undefined ? "create" : "update"
+  const current: AnyRow | undefined = before
+  const custom =
+    custom_module === undefined || (mode === "update" && !("custom_fields" in input.body))
+      ? undefined
+      : readCustomFields(
+          facts.custom,
+          input.body["custom_fields"],
+          (current?.["custom_fields"] ?? {}) as JsonObject,
+          mode
+        )
+  if (custom !== undefined && Object.keys(custom.errors).length > 0) return Result.fail(invalid(custom.errors))
+  const values: AnyRow = input.values
+  const next = {
+    ...(before ?? initialRow(table, fields)),
+    ...Object.fromEntries(Object.entries(values).filter(([column]) => table.columns[column] !== undefined)),
+    ...(custom === undefined ? {} : { custom_fields: custom.stored }),
+    ...(before === undefined && parent !== undefined ? { [parent.column]: parentId(parent, input) } : {}),
+    id: current === undefined ? context.id(table) : (current["id"] as number)
+  } as RowOf<Made<F>>
+  const result: SaveResult<Made<F>> =
+    rules?.save?.({ next, before, facts: facts.own, input, context }) ?? Result.succeed({})
+  return Result.map(result, ({ set, also }) => ({ row: { ...(next as KeyedRow), ...set }, also: also ?? [] }))
+}
+
+/** The saved row as it is now, with the `meta` of the rules. */
+const answerWith = <F extends Fields, X>({ resource, rules }: Draft<F, X>, status: Status) =>
+  Effect.fnUntraced(function* (result: Id, input: Input): Effect.fn.Return<Answer<SavedBody>, Failure, Store> {
+    const body = yield* renderById(resource, result.id, input.query, viewContext(input))
+    const row = rules?.meta === undefined ? undefined : yield* (yield* Store).get(resource.table, result.id)
+    const meta = row === undefined ? undefined : yield* rules?.meta?.(row) ?? Effect.succeed(undefined)
+    return status(meta === undefined ? body : { ...body, meta })
+  })
+
+/** What the endpoints of a resource have in common. */
+interface CrudParts {
+  /** What route names begin with. */
+  readonly name: string
+  /** What one row is called, and its article. */
+  readonly words: string
+  readonly article: string
+  /** Parameters of the path of the list, and of one row. */
+  readonly parents: Params
+  readonly own: Params
+  readonly row_path: string
+  readonly single: Shown.Part<One<string>>
+  readonly saved: Shown.Part<SavedBody>
+}
+const partsOf = <F extends Fields, X>({ name, parent, path, resource, rules }: Draft<F, X>): CrudParts => {
+  const words = wordsOf(resource.singular)
   const parents: Params = parent === undefined ? {} : { [parent.param]: { table: parent.table } }
-  const key = "id"
-  const own: Params = {
-    ...parents,
-    [key]: { table, ...(parent === undefined ? {} : { of: { param: parent.param, column: parent.column } }) }
-  }
-  const one = `${path}/{${key}}`
-  const only = draft.only ?? ["list", "show", "create", "update", "delete"]
-  const module = resource.custom_module
-  const fields: Fields = draft.fields
-  const theResource = () => resource
-  type SavedBody = One<string> & { readonly meta?: JsonObject }
-  const rowShown: Shown.Keys = { [resource.singular]: Shown.row(theResource) }
+  const of = parent === undefined ? {} : { of: { param: parent.param, column: parent.column } }
+  const row_shown: Shown.Keys = { [resource.singular]: Shown.row(() => resource) }
   // The key is known at run time only.
-  const single = Shown.keys(rowShown) as Shown.Part<One<string>>
-  const saved = (
-    rules?.meta_shows === undefined ? single : Shown.keys({ ...rowShown, meta: rules.meta_shows })
-  ) as Shown.Part<SavedBody>
-  const locked = draft.streams === undefined ? {} : { streams: draft.streams }
-
-  const facts = (before: boolean) =>
-    Effect.fnUntraced(function* (input: Input): Effect.fn.Return<WithCustom<X>, Failure, Store | CommandRuntime> {
-      const row = before ? rowOf(input) : undefined
-      return {
-        own: (rules?.facts === undefined ? undefined : yield* rules.facts(input, row)) as X,
-        // A change that does not speak of them needs none of them.
-        custom:
-          module === undefined || (before && !("custom_fields" in input.body))
-            ? { definitions: [], values: [] }
-            : yield* customFieldFacts(module)
-      }
-    })
-  const rowOf = (input: Input): RowOf<T> => (input.rows as { [name: string]: unknown })[key] as RowOf<T>
-  const stored = (values: AnyRow): AnyRow =>
-    Object.fromEntries(Object.entries(values).filter(([column]) => table.columns[column] !== undefined))
-
-  const save = (
-    before: RowOf<T> | undefined,
-    facts: WithCustom<X>,
-    input: Input,
-    context: DecideContext
-  ): Result.Result<{ row: AnyRow & { id: number }; also: ReadonlyArray<NewEvent> }, Rejection> => {
-    const mode = before === undefined ? "create" : "update"
-    const custom =
-      module === undefined || (mode === "update" && !("custom_fields" in input.body))
-        ? undefined
-        : readCustomFields(
-            facts.custom,
-            input.body["custom_fields"],
-            ((before as AnyRow | undefined)?.["custom_fields"] ?? {}) as JsonObject,
-            mode
-          )
-    if (custom !== undefined && Object.keys(custom.errors).length > 0) return Result.fail(invalid(custom.errors))
-    const next = {
-      ...(before ?? initialRow(table, fields)),
-      ...stored(input.values as AnyRow),
-      ...(custom === undefined ? {} : { custom_fields: custom.stored }),
-      ...(before === undefined && parent !== undefined
-        ? { [parent.column]: (input.rows as { [name: string]: AnyRow })[parent.param]!["id"] }
-        : {}),
-      id: before === undefined ? context.id(table) : (before as { id: number }).id
-    } as RowOf<T>
-    const judged: SaveResult<T> =
-      rules?.save?.({ next, before, facts: facts.own, input, context }) ?? Result.succeed({})
-    return Result.map(judged, ({ set, also }) => ({
-      row: { ...(next as AnyRow & { id: number }), ...set },
-      also: also ?? []
-    }))
+  const single = Shown.keys(row_shown) as Shown.Part<One<string>>
+  const with_meta = rules?.meta_shows === undefined ? single : Shown.keys({ ...row_shown, meta: rules.meta_shows })
+  return {
+    name: name ?? resource.plural,
+    words,
+    article: articleOf(words),
+    parents,
+    own: { ...parents, id: { table: resource.table, ...of } },
+    row_path: `${path}/{id}`,
+    single,
+    saved: with_meta as Shown.Part<SavedBody>
   }
+}
 
-  const answerWith = (status: Status) =>
-    Effect.fnUntraced(function* (result: Id, input: Input): Effect.fn.Return<Answer<SavedBody>, Failure, Store> {
-      const body = yield* renderById(resource, result.id, input.query, viewContext(input))
-      if (rules?.meta === undefined) return status(body)
-      const row = yield* (yield* Store).get(table, result.id)
-      const meta = yield* rules.meta(row!)
-      return status(meta === undefined ? body : { ...body, meta })
-    })
-
-  const endpoints: { readonly [operation: string]: () => Endpoint } = {
+const readEndpoints = <F extends Fields, X>(draft: Draft<F, X>, parts: CrudParts): Operations => {
+  type T = Made<F>
+  const { access, parent, path, resource } = draft
+  const { name, own, parents, row_path: one, single, words } = parts
+  return {
     list: () =>
       get(path, {
         name: `${name}.list`,
-        summary: `List ${resource.plural.replaceAll("_", " ")}`,
+        summary: `List ${wordsOf(resource.plural)}`,
         ability: access.read,
         permission: access.view,
         params: parents,
-        answer: Shown.page(theResource),
+        answer: Shown.page(() => resource),
         ...(draft.weight === undefined ? {} : { metering_weight: draft.weight }),
         run: (input: Input) =>
           Effect.map(
             listOf(resource, input.query, viewContext(input), {
               unpaged: draft.unpaged ?? false,
               where: {
-                ...(parent === undefined
-                  ? {}
-                  : { [parent.column]: (input.rows as { [name: string]: AnyRow })[parent.param]!["id"] as number }),
+                ...(parent === undefined ? {} : { [parent.column]: parentId(parent, input) }),
                 ...draft.list_where?.(input)
               }
             }),
@@ -323,58 +280,67 @@ export const crudResource = <F extends Fields, X = undefined>(
         permission: access.view,
         params: own,
         answer: single,
-        run: (input: Input) => Effect.map(renderOne(resource, rowOf(input), input.query, viewContext(input)), ok)
-      }),
+        run: (input: Input) => Effect.map(renderOne(resource, rowOf<T>(input), input.query, viewContext(input)), ok)
+      })
+  }
+}
+const writeEndpoints = <F extends Fields, X>(draft: Draft<F, X>, parts: CrudParts): Operations => {
+  type T = Made<F>
+  const { access, path, resource, rules } = draft
+  const { article: a, name, own, parents, row_path: one, saved, words } = parts
+  const { table } = resource
+  const locked = draft.streams === undefined ? {} : { streams: draft.streams }
+  return {
     create: () =>
-      command<Params, Fields, WithCustom<X>, Id, typeof saved>("POST", path, {
+      command<Params, Fields, CrudFacts<X>, Id, Shown.Part<SavedBody>>("POST", path, {
         name: `${name}.create`,
         summary: `Create ${a} ${words}`,
         ability: access.write,
         permission: access.create,
         params: parents,
-        fields,
+        fields: draft.fields,
         answer: saved,
         ...locked,
         creates: [table],
-        facts: facts(false),
+        facts: factsOf(draft, "create"),
         decide: (facts, input, context) =>
-          Result.map(save(undefined, facts, input, context), ({ row, also }) => ({
+          Result.map(saveRow(draft, undefined, facts, input, context), ({ row, also }) => ({
             events: [createdEvent(table, row), ...also],
             result: { id: row.id }
           })),
-        respond: answerWith(created)
+        respond: answerWith(draft, created)
       }),
     update: () =>
-      command<Params, Fields, WithCustom<X>, Id, typeof saved>(draft.update_method ?? "PUT", one, {
+      command<Params, Fields, CrudFacts<X>, Id, Shown.Part<SavedBody>>(draft.update_method ?? "PUT", one, {
         name: `${name}.update`,
         summary: `Change ${a} ${words}; what is left out stays`,
         ability: access.write,
         permission: access.edit,
         params: own,
-        fields,
+        fields: draft.fields,
         answer: saved,
         ...locked,
-        facts: facts(true),
+        facts: factsOf(draft, "update"),
         decide: (facts, input, context) => {
-          const before = rowOf(input)
-          return Result.map(save(before, facts, input, context), ({ row, also }) => {
+          const before = rowOf<T>(input)
+          return Result.map(saveRow(draft, before, facts, input, context), ({ row, also }) => {
             const changed = updatedEvent(table, before as AnyRow & { id: number }, row)
             return { events: [...(changed === undefined ? [] : [changed]), ...also], result: { id: row.id } }
           })
         },
-        respond: answerWith(ok)
+        respond: answerWith(draft, ok)
       }),
     delete: () =>
-      command<Params, Fields, WithCustom<X>>("DELETE", one, {
+      command<Params, Fields, CrudFacts<X>>("DELETE", one, {
         name: `${name}.delete`,
         summary: `Delete ${a} ${words}`,
         ability: access.write,
         permission: access.delete,
         params: own,
         ...locked,
-        facts: facts(true),
+        facts: factsOf(draft, "update"),
         decide: (facts, input, context) => {
-          const row = rowOf(input)
+          const row = rowOf<T>(input)
           const judged = rules?.delete?.({ row, facts: facts.own, input, context }) ?? Result.succeed([])
           return Result.map(judged, (also) => ({
             events: [...also, deletedEvent(table, (row as { id: number }).id, row as AnyRow)],
@@ -384,17 +350,28 @@ export const crudResource = <F extends Fields, X = undefined>(
         respond: () => Effect.succeed(noContent)
       })
   }
+}
+
+/** The table, events, projection and endpoints of a resource. */
+export const crudResource = <F extends Fields, X = undefined>(draft: Draft<F, X>): Slice => {
+  const { on_delete, resource } = draft
+  const parts = partsOf(draft)
+  const endpoints = { ...readEndpoints(draft, parts), ...writeEndpoints(draft, parts) }
+  const only: ReadonlyArray<string> = draft.only ?? Object.keys(endpoints)
   return {
-    name,
-    tables: [table],
+    name: parts.name,
+    tables: [resource.table],
     resources: [resource as Resource],
-    events: rowEvents(table, draft.on_delete),
-    endpoints: only.map((operation) => endpoints[operation]!())
+    events: rowEvents(resource.table, on_delete),
+    endpoints: only.flatMap((operation) => endpoints[operation]?.() ?? [])
   }
 }
 
 const initials = new WeakMap<Table, WeakMap<Fields, AnyRow>>()
-/** Every declared column at its default, null where it has none: whoever makes a row gives those that must not be. */
+/**
+ * Every declared column at its default, null where it has none. Columns that must not be null are given by whoever
+ * makes the row.
+ */
 export const initialRow = <T extends Table>(table: T, fields: Fields): Defaults<T> => {
   let rows = initials.get(table)
   if (rows === undefined) initials.set(table, (rows = new WeakMap()))
@@ -411,5 +388,5 @@ export const initialRow = <T extends Table>(table: T, fields: Fields): Defaults<
       ))
     )
   }
-  return row as unknown as Defaults<T>
+  return row as object as Defaults<T>
 }

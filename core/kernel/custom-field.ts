@@ -1,10 +1,11 @@
 /** Fields a business adds itself: defined as rows, kept with the thing they describe under the definition's id. */
+import { parseJson } from "./body-limits.ts"
 import { Effect } from "effect"
 import { boolean, code, date, decimal, type Field, integer, json, longText, ref, text, timestamp } from "./field.ts"
 import { readFields } from "./input.ts"
 import { patternFrom } from "./pattern.ts"
 import { isJsonObject, type Json, type JsonObject } from "./json.ts"
-import type { StoreRead } from "./endpoint.ts"
+import type { StoreRead } from "./failure.ts"
 import { Store } from "./store/store.ts"
 import type { CustomColumn } from "./query.ts"
 import { visible_to_all } from "./visibility.ts"
@@ -54,7 +55,7 @@ export const custom_fields = table(
     is_searchable: boolean({ default: false }),
     is_personal: boolean({
       default: false,
-      describe: "Its values are erased when the member they describe is anonymised; those of other fields stay"
+      describe: "Its values are erased when the person they describe is anonymised; those of other fields stay"
     }),
     settings: json<JsonObject>({ nullable: true, on_null: "clear" }),
     validation_rules: json<JsonObject>({ nullable: true, on_null: "clear" }),
@@ -201,11 +202,11 @@ export const readCustomFields = (
     if (!facts.definitions.some((one) => one.name === name)) fail(name, `There is no custom field ${name} here.`)
   for (const definition of facts.definitions.filter((one) => one.field_type !== auto_number)) {
     const { name } = definition
-    const raw = Object.hasOwn(body, name) ? body[name]! : undefined
+    const raw = Object.hasOwn(body, name) ? body[name] : undefined
     const key = String(definition.id)
     if (raw === undefined) {
       if (mode === "update") continue
-      // A default that holds no longer, such as a value taken off its list, is none.
+      // A default that is no longer valid, such as a value removed from its list, does not count.
       const otherwise = definition.default_value === null ? null : defaultOf(definition, facts)
       if (definition.is_required && kindOf(definition) !== undefined && isBlank(otherwise))
         fail(name, `The ${name} field is required.`)
@@ -250,7 +251,7 @@ const readDefault = (definition: CustomFieldRow, facts: CustomFieldFacts): One =
       )
     case 16:
       try {
-        return readOne(definition, JSON.parse(written) as Json, facts)
+        return readOne(definition, parseJson(written), facts)
       } catch {
         return { error: "The default value must be JSON." }
       }
@@ -320,7 +321,9 @@ export const patternOf = ({ validation_rules }: CustomFieldRow): RegExp | undefi
     : undefined
 }
 
-/** Stored documents → `custom_fields` of answers: every active definition by name, null when unset, list values by name. */
+/**
+ * Stored documents → `custom_fields` of answers: every active definition by name, null when unset, list values by name.
+ */
 export const customValuesOut = (
   definitions: ReadonlyArray<CustomFieldRow>,
   documents: ReadonlyArray<JsonObject | null>

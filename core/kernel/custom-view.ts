@@ -2,8 +2,9 @@
  * Saved views: which columns of a list, which rows and in what order (rules/conventions 6). A list that is asked
  * with `view_id` reads one row more; one that is not reads nothing more.
  */
+import { itemAt } from "../values/list.ts"
 import { Effect } from "effect"
-import type { StoreRead } from "./endpoint.ts"
+import type { StoreRead } from "./failure.ts"
 import { boolean, choice, integer, json, list, object, longText, ref, text } from "./field.ts"
 import { isJsonObject, type Json, type JsonObject } from "./json.ts"
 import { type Condition, conditionSql, type Listing, type Predicate, predicates, type Query, valueOf } from "./query.ts"
@@ -28,11 +29,11 @@ const filterFields = {
   logic: choice(logics, { default: "and" })
 }
 
-/** What a body may hold. System views come with the house: nobody makes one. */
+/** What a body may hold. System views are seeded: nobody makes one. */
 export const viewFields = {
   name: text({ required: true, search: true }),
   description: longText({ nullable: true, max: 1000 }),
-  entity_type: text({ required: true, create_only: true, search: true, describe: "What it lists, such as members" }),
+  entity_type: text({ required: true, create_only: true, search: true, describe: "What it lists, such as users" }),
   visibility: choice({ personal: "Personal", shared: "Shared" }, { default: "personal" }),
   columns: list(text(), {
     required: true,
@@ -69,7 +70,7 @@ export const custom_views = table(
   },
   {
     indexes: [["visibility", "name_folded"], ["user_id"]],
-    // Whether a view is for somebody lies in the row: events of views carry whole rows.
+    // The row itself says who may see a view: events of views carry all columns.
     visibility: {
       all_columns: ["settings.manage"],
       by_row: (row: AnyRow & Partial<Sharing>, viewer: Viewer) => isVisible(row as Sharing, viewer)
@@ -80,7 +81,10 @@ export type CustomViewRow = RowOf<typeof custom_views>
 /** One condition of a view; the logic of the first one says nothing. */
 export type ViewFilter = CustomViewRow["filters"][number]
 
-/** Personal views are for their maker, shared ones for the roles they name and whoever keeps the settings, system views for all. */
+/**
+ * Personal views are seen by their maker, shared ones by the roles they name and by `settings.manage`, system views by
+ * all.
+ */
 export const isVisible = (view: Sharing, viewer: Viewer): boolean => {
   switch (view.visibility) {
     case "system":
@@ -93,7 +97,7 @@ export const isVisible = (view: Sharing, viewer: Viewer): boolean => {
 }
 
 export const noSuchView = () => notFound("No such view of this list.")
-/** The view a list is asked with; one that is not there, lists something else or is not for this person is not found. */
+/** The view named by `view_id`. 404 where it does not exist, lists something else or may not be seen by this person. */
 export const requestedView = (
   query: Query,
   entity_type: string,
@@ -123,14 +127,14 @@ const keyOf = (name: string, columns: ViewColumns): string => {
 }
 
 export const valueless: ReadonlySet<string> = new Set(["true", "false", "null", "not_null", "present", "blank"])
-/** The conditions of a view, but those that were asked for in so many words: what is asked wins. */
+/** The conditions of a view without those on which the request has a filter of its own: the request wins. */
 export const viewConditions = (
   view: CustomViewRow,
   columns: ViewColumns,
   aliases: Listing["aliases"],
   asked: ReadonlyArray<Condition>
 ): ReadonlyArray<Condition & { readonly logic: Logic }> => {
-  const plain = (name: string): string => (Object.hasOwn(aliases, name) ? aliases[name]! : name)
+  const plain = (name: string): string => (Object.hasOwn(aliases, name) ? (aliases[name] ?? name) : name)
   const taken = new Set(asked.map((one) => `${plain(one.name)}_${one.predicate}`))
   return view.filters.flatMap(({ field, predicate, value, logic }) => {
     const name = keyOf(field, columns)
@@ -150,7 +154,7 @@ const valuesOf = (value: Json, predicate: Predicate): ReadonlyArray<string> => {
 }
 
 const joins: { readonly [L in Logic]: string } = { and: "and", or: "or", nand: "and not", nor: "or not" }
-/** As one bracket, flat: "and" binds before "or". Fields the list does not offer are passed over. */
+/** As one bracket, flat: "and" binds before "or". Fields the list does not offer are ignored. */
 export const viewSql = (
   conditions: ReadonlyArray<Condition & { readonly logic: Logic }>,
   listing: Listing,
@@ -165,7 +169,10 @@ export const viewSql = (
   return sql === undefined ? undefined : `(${sql})`
 }
 
-/** The column a view sorts by, as `order` takes it; undefined for what is no column that can be ordered or is not for this person. */
+/**
+ * The column a view sorts by, as `order` takes it; undefined where it cannot be sorted by, or may not be seen by this
+ * person.
+ */
 export const viewOrder = (
   view: CustomViewRow,
   columns: ViewColumns,
@@ -174,7 +181,7 @@ export const viewOrder = (
 ): string | undefined => {
   if (view.sort_column === null) return undefined
   const key = keyOf(view.sort_column, columns)
-  const name = Object.hasOwn(listing.aliases, key) ? listing.aliases[key]! : key
+  const name = Object.hasOwn(listing.aliases, key) ? (listing.aliases[key] ?? key) : key
   const field = Object.hasOwn(listing.table.columns, name) ? listing.table.columns[name] : undefined
   if (field === undefined || field.hidden || ["json", "list", "object"].includes(field.type.kind)) return undefined
   if (field.visible_to !== undefined && !hasOnePermission(viewer, field.visible_to)) return undefined
@@ -198,12 +205,12 @@ export const selectColumns = Effect.fnUntraced(function* (
     if (typeof column === "function") found.set(name, yield* column(rows))
   }
   return answers.map((answer, at): JsonObject => {
-    const out: { [key: string]: Json } = "id" in answer ? { id: answer["id"]! } : {}
+    const out: { [key: string]: Json } = "id" in answer ? { id: answer["id"] ?? null } : {}
     for (const name of plain) {
       const of = found.get(name)
       const key = keyOf(name, columns)
-      if (of !== undefined) out[name] = of(rows[at]!)
-      else if (Object.hasOwn(answer, key)) out[name] = answer[key]!
+      if (of !== undefined) out[name] = of(itemAt(rows, at))
+      else if (Object.hasOwn(answer, key)) out[name] = answer[key] ?? null
     }
     const values = answer["custom_fields"]
     if (custom.size > 0 && isJsonObject(values))

@@ -1,4 +1,7 @@
-/** From a method and a path to an answer, without any transport: the server's HTTP and the CLI's `api` both come here. */
+/**
+ * From a method and a path to an answer, without any transport: the server's HTTP and the CLI's `api` both come here.
+ */
+import { itemAt } from "../values/list.ts"
 import { Clock, Effect } from "effect"
 import { instantOf } from "../values/time.ts"
 import type { Catalogue } from "./catalogue.ts"
@@ -34,13 +37,13 @@ const rootOf = (catalogue: Catalogue): Branch => {
     const names: Array<string> = []
     let at = root
     for (const segment of segmentsOf(path)) {
-      const name = /^\{(\w+)\}(\.ics)?$/.exec(segment)
-      if (name === null) {
+      const name = /^\{(\w+)\}(\.ics)?$/.exec(segment)?.[1]
+      if (name === undefined) {
         const next: Branch = at.literal.get(segment) ?? branch()
         at.literal.set(segment, next)
         at = next
       } else {
-        names.push(name[1]!)
+        names.push(name)
         at = at.param ??= branch()
       }
     }
@@ -51,7 +54,10 @@ const rootOf = (catalogue: Catalogue): Branch => {
 }
 const segmentsOf = (path: string): ReadonlyArray<string> => path.split("/").filter((segment) => segment !== "")
 
-/** The endpoint of a method and path: literal segments before parameters. 404 for no such path, 405 with Allow for no such verb. */
+/**
+ * The endpoint of a method and path: literal segments before parameters. 404 for no such path, 405 with Allow for no
+ * such verb.
+ */
 export const match = (catalogue: Catalogue, method: string, path: string): Matched | Rejection => {
   const segments: Array<string> = []
   for (const segment of segmentsOf(path)) {
@@ -61,7 +67,7 @@ export const match = (catalogue: Catalogue, method: string, path: string): Match
     } catch {
       return notFound()
     }
-    // No name holds a NUL, and a database asked for one answers with a fault.
+    // No name contains a NUL, and Postgres refuses one with an error.
     if (name.includes("\u0000")) return notFound()
     segments.push(name)
   }
@@ -71,7 +77,7 @@ export const match = (catalogue: Catalogue, method: string, path: string): Match
       if (at.endpoints.size > 0) leaves.push({ at, values })
       return
     }
-    const segment = segments[depth]!
+    const segment = itemAt(segments, depth)
     const literal = at.literal.get(segment)
     if (literal !== undefined) walk(literal, depth + 1, values)
     if (at.param !== undefined) walk(at.param, depth + 1, [...values, segment])
@@ -82,12 +88,13 @@ export const match = (catalogue: Catalogue, method: string, path: string): Match
   for (const { at, values } of leaves) {
     const found =
       at.endpoints.get(wanted) ??
-      // PATCH and PUT are one verb to most clients; where only one is declared the other means it (rules/conventions 8).
+      // PATCH and PUT are one verb to most clients; where only one is declared the other means it (rules/conventions
+      // 8).
       (wanted === "PATCH" ? at.endpoints.get("PUT") : wanted === "PUT" ? at.endpoints.get("PATCH") : undefined)
     if (found !== undefined)
       return {
         endpoint: found.endpoint,
-        params: Object.fromEntries(found.names.map((name, index) => [name, values[index]!]))
+        params: Object.fromEntries(found.names.map((name, index) => [name, itemAt(values, index)]))
       }
   }
   const allowed = [...new Set(leaves.flatMap(({ at }) => [...at.endpoints.keys()]))].sort().join(", ")
@@ -116,7 +123,7 @@ const answerQuery = Effect.fnUntraced(function* (
   const now = instantOf(yield* Clock.currentTimeMillis)
   const input = yield* prepare(call, now)
   const answered = call.endpoint.kind === "query" ? yield* call.endpoint.run(input) : yield* notFound()
-  // A list that took no notice of the view it was asked with is one that no view is of.
+  // A list that ignores `view_id` has no views.
   if (
     call.request.method !== "POST" &&
     (valueOf(call.request.query, "view_id")?.trim() ?? "") !== "" &&

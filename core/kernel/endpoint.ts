@@ -2,225 +2,44 @@
  * The endpoint table: every way to ask for something, as rows. Routes, OpenAPI, the endpoint catalogue, the command
  * line's nouns and the commands a replica keeps all derive from these rows.
  */
-import { type Effect, type Result, Schema } from "effect"
-import type { SqlError } from "effect/sql"
-import type { NewEvent } from "./event.ts"
-import type { Fields, ValuesOf } from "./field.ts"
-import type { Json, JsonObject } from "./json.ts"
-import type { Query } from "./query.ts"
-import type { FieldErrors, Rejection } from "./rejection.ts"
-import type { Settings } from "./settings.ts"
+import { type Effect, Schema } from "effect"
+import { answerSchema } from "./answer-schema.ts"
+import type { DecideContext } from "./decide-context.ts"
+import type {
+  Alternatives,
+  Answer,
+  CallerContext,
+  CommandEndpoint,
+  CommandRuntime,
+  Common,
+  Decided,
+  Endpoint,
+  ErrorAnswers,
+  History,
+  Id,
+  Input,
+  Method,
+  Params,
+  QueryEndpoint,
+  RefusalShown,
+  Streams
+} from "./endpoint-types.ts"
+import type { Failure, StoreRead } from "./failure.ts"
+import type { Fields } from "./field.ts"
 import { wholeNumber } from "./field-schema.ts"
-import { answerSchema, type AnswerShown, type BodyShown, type Part } from "./answer-schema.ts"
-import type { CommandRuntime } from "./command-runtime.ts"
+import type { JsonObject } from "./json.ts"
+import type { FieldErrors } from "./rejection.ts"
+import type { AnswerShown, BodyShown } from "./shown.ts"
 import type { Store } from "./store/store.ts"
-import type { RowOf, Table } from "./table.ts"
-import type { Viewer } from "./viewer.ts"
+import { typed } from "./typed-schema.ts"
+import type { Table } from "./table.ts"
 
-export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE"
+export type { DecideContext } from "./decide-context.ts"
+export type * from "./endpoint-types.ts"
+export type { Failure, StoreRead } from "./failure.ts"
 
-/** A path parameter: the row it names, looked up before permissions are (rules/conventions 1); unknown ids are 404. */
-export interface Param<T extends Table = Table> {
-  readonly table: T
-  /** Deleted rows are found too (restore). */
-  readonly with_deleted?: boolean
-  /** The row must belong to the row another parameter names: its `column` equals that row's id. */
-  readonly of?: { readonly param: string; readonly column: string }
-}
-export type Params = { readonly [name: string]: Param }
-export type RowsOf<P extends Params> = { readonly [K in keyof P]: RowOf<P[K]["table"]> }
-
-/** A file sent with a form; its fields arrive as the body. */
-export interface UploadedFile {
-  readonly name: string
-  readonly type: string
-  readonly bytes: Uint8Array
-}
-
-export interface Request {
-  readonly method: string
-  readonly path: string
-  readonly query: Query
-  /** Parsed JSON, or undefined when nothing was sent. */
-  readonly body: Json | undefined
-  /** The JSON text the body was read from, where it came as one: it tells `1.0` from `1`. */
-  readonly raw_text?: string
-  /**
-   * What is wrong with the body as it came; told once path and permissions have had their say (rules/conventions 1).
-   */
-  readonly body_fault?: Rejection
-  readonly files?: { readonly [field: string]: UploadedFile }
-}
-export interface Answer<out A = Json> {
-  readonly status: number
-  /** A JSON body; absent on 204. */
-  readonly body?: A
-  /** Anything but JSON. */
-  readonly content?: { readonly type: string; readonly text: string | Uint8Array }
-  readonly headers?: { readonly [name: string]: string }
-  /** What a write came to, from which its endpoint can answer again; never part of what is sent. */
-  readonly about?: JsonObject
-}
-
-export interface Input<P extends Params = Params, B extends Fields = Fields> {
-  readonly rows: RowsOf<P>
-  /** Path parameters as given, those that name no row included. */
-  readonly params: { readonly [name: string]: string }
-  readonly values: Partial<ValuesOf<B>>
-  /** The body as sent, for the few who must tell absent from null. */
-  readonly body: JsonObject
-  readonly files?: { readonly [field: string]: UploadedFile }
-  readonly query: Query
-  readonly viewer: Viewer
-  readonly settings: Settings
-  /** The present instant. */
-  readonly now: string
-}
-
-/** What deciding may use: no clock, no chance, no reads. */
-export interface DecideContext {
-  readonly now: string
-  readonly viewer: Viewer
-  readonly settings: Settings
-  /** The next id of an entity's table: drawn before deciding, the same again when a command is decided anew. */
-  readonly id: (table: Table) => number
-  /** The next number of a document sequence; null offline, where only the server numbers. */
-  readonly number: (sequence: string) => number | null
-}
-/** What most commands come to: the row they are about. */
-export interface Id {
-  readonly id: number
-}
-export interface Decision<out R = Id> {
-  readonly events: ReadonlyArray<NewEvent>
-  /** What the answer is about, e.g. `{id: 12}`. */
-  readonly result: R
-}
-export type Decided<R = Id> = Result.Result<Decision<R>, Rejection>
 /** The Schema of a result that is the id of a row. */
 export const idResult: Schema.Codec<Id> = Schema.suspend(() => Schema.Struct({ id: wholeNumber }))
-
-export type Failure = Rejection | SqlError.SqlError
-export type StoreRead<A> = Effect.Effect<A, Failure, Store>
-
-/** `body`: the values of declared fields that hold, not yet looked up. */
-export type Streams = (params: { readonly [name: string]: string }, body: JsonObject) => ReadonlyArray<string>
-
-/** Who asks, as far as it is known without the body. */
-export type CallerContext<P extends Params = Params> = Pick<Input<P>, "rows" | "query" | "viewer">
-export type ErrorAnswers = { readonly [status: number]: AnswerShown | null }
-/** The body of a refusal as every endpoint gives it. */
-export interface ErrorBody {
-  readonly message: string
-  readonly errors?: { readonly [field: string]: ReadonlyArray<string> }
-}
-type RefusalShown<X extends ErrorAnswers> = RefusalOf<X[keyof X]>
-type RefusalOf<S> = S extends null ? ErrorBody : BodyShown<S>
-
-interface Common<P extends Params, B extends Fields> {
-  /** `products.index`, `opportunities.convert_to_order`: the route's name, the command's name, the verb in the CLI. */
-  readonly name: string
-  readonly method: Method
-  readonly path: string
-  readonly summary: string
-  /** Token ability; of several, any one will do; null when every token may. */
-  readonly ability: string | ReadonlyArray<string> | null
-  readonly permission: string | ReadonlyArray<string> | null
-  /** What one call counts in metering (rules/conventions 16). */
-  readonly metering_weight: number
-  readonly params: P
-  /** Fields of the body (writes) or of the query string (reads). */
-  readonly fields: B
-  /** Writes only: is null in a body an absent value (create) or a kept one (update)? */
-  readonly mode: "create" | "update"
-  /** Answers only where the server is: numbers, mail, tokens. */
-  readonly server_only: boolean
-  /** Answers without a token: health, signed links. Its viewer is nobody (user 0). */
-  readonly public: boolean
-  /** Public ones only: answered however often an address asked in vain, and without a look at the settings: health. */
-  readonly unlimited: boolean
-  /** The longest body it takes, in bytes; without it what the server takes of JSON. */
-  readonly body_max: number | undefined
-  /** What else whoever asks must be, beside permission and ability; like these it is looked at before a long body is read. */
-  readonly authorize: ((caller: CallerContext<P>) => Effect.Effect<void, Failure, Store | CommandRuntime>) | undefined
-  /** Takes a form with files (multipart/form-data) as well as JSON. */
-  readonly uploads: boolean
-  /** The status of a good answer where its name says otherwise: 204 for a delete, 201 for a create, else 200. */
-  readonly success_status: number | undefined
-  /** What a good answer holds; undefined where it has no body. */
-  readonly answer: Part | undefined
-  /** Statuses it refuses with beside those its kind of endpoint does, and what such a refusal holds where that is no error as usual. */
-  readonly error_answers: { readonly [status: number]: Part | null }
-  /** Headers of its answers beside those of every answer, and what each says. */
-  readonly answer_headers: { readonly [name: string]: string }
-  /** What it answers in, where that is not JSON. */
-  readonly produces: string | undefined
-  /** Fields that mean something together only: where one of them is given, the absence of the others says something else. */
-  readonly together: ReadonlyArray<ReadonlyArray<string>>
-  /** Reads what happened, not what is: of everything, or of the one row that a parameter names. */
-  readonly reads_history: History | undefined
-  /** Commands only: the field by which a refused one is split, a list or a quantity: part of it holds, the rest is sent again. */
-  readonly split_by: string | undefined
-  /** Commands only: other rows that may take the place of one its body names and was refused for. */
-  readonly alternatives: Alternatives | undefined
-  /** What fields must be to each other (dates in order, one of two given): told together with what is wrong with each. */
-  readonly check: ((values: JsonObject, body: JsonObject) => FieldErrors) | undefined
-}
-/** A row that may take the place of another. */
-export interface Alternative {
-  readonly id: number
-  readonly name: string
-  readonly location: string | null
-}
-/** A command that was refused for the row that `field` (dotted) of its body names. */
-export interface RefusedReference {
-  readonly id: number
-  readonly field: string
-  readonly params: { readonly [name: string]: string }
-  readonly body: JsonObject
-}
-/** Asks another endpoint, with the permissions of whoever asks; undefined where it refuses. */
-export type AskEndpoint = (
-  path: string,
-  query?: ReadonlyArray<readonly [string, string]>
-) => Effect.Effect<JsonObject | undefined>
-export interface Alternatives {
-  /** The reference that can be replaced, wherever in the body it stands: `stock_level_id`. */
-  readonly field: string
-  /** The refusal where there is none. */
-  readonly none: string
-  readonly find: (refused: RefusedReference, ask: AskEndpoint) => Effect.Effect<ReadonlyArray<Alternative>>
-}
-/** Of everything that happened, or of the row one of the parameters names. */
-export type History = "everything" | { readonly of: string }
-/** `A`: the body of its answers. */
-export interface QueryEndpoint<P extends Params = Params, B extends Fields = Fields, A = Json> extends Common<P, B> {
-  readonly kind: "query"
-  readonly run: (input: Input<P, B>) => Effect.Effect<Answer<A>, Failure, Store | CommandRuntime>
-}
-/** `F`: its facts; `R`: its result; `A`: the body of its answers. */
-export interface CommandEndpoint<
-  P extends Params = Params,
-  B extends Fields = Fields,
-  F = unknown,
-  R = JsonObject,
-  A = Json
-> extends Common<P, B> {
-  readonly kind: "command"
-  /** What deciding gives its answer; results that were stored are read by it. */
-  readonly result: Schema.Codec<R>
-  /** The streams whose writers wait for each other; by default that of the first row in the path. */
-  readonly streams: Streams | undefined
-  /** Tables that one of these commands surely makes a row in: an id is drawn before deciding. */
-  readonly creates: ReadonlyArray<Table>
-  /** What the rules must know, read inside the transaction. */
-  readonly facts: (input: Input<P, B>) => Effect.Effect<F, Failure, Store | CommandRuntime>
-  readonly decide: (facts: F, input: Input<P, B>, context: DecideContext) => Decided<R>
-  readonly respond: (result: R, input: Input<P, B>) => StoreRead<Answer<A>>
-}
-// Endpoints of any parameters and body live in one list; each was checked against its own types when it was declared.
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
-export type Endpoint = QueryEndpoint<any, any, any> | CommandEndpoint<any, any, any, any, any>
 
 type Draft<P extends Params, B extends Fields, A extends AnswerShown, X extends ErrorAnswers> = {
   readonly name: string
@@ -350,13 +169,13 @@ export const command = <
   streams: draft.streams,
   creates: draft.creates ?? [],
   // Without one R is Id, its default.
-  result: draft.result ?? (idResult as unknown as Schema.Codec<R>),
+  result: draft.result ?? typed<Schema.Codec<R>>(idResult),
   facts: draft.facts,
   decide: draft.decide,
   respond: draft.respond
 })
 
-/** The resource and the operation a route name stands for: `products.index` → products, index. */
+/** The resource and the operation that a route name consists of: `lamps.index` → lamps, index. */
 export const resourceOf = (endpoint: { readonly name: string }): string =>
   endpoint.name.slice(0, endpoint.name.lastIndexOf("."))
 export const operationOf = (endpoint: { readonly name: string }): string =>
@@ -369,4 +188,4 @@ export const statusOfAnswer = (endpoint: Endpoint): number => {
 }
 /** The names of the parameters in a path, in order. */
 export const paramNames = (path: string): ReadonlyArray<string> =>
-  [...path.matchAll(/\{(\w+)\}/g)].map((found) => found[1]!)
+  [...path.matchAll(/\{(\w+)\}/g)].flatMap(([, name]) => name ?? [])

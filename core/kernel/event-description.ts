@@ -7,6 +7,7 @@ import type { AnyEventType } from "./event-type.ts"
 import type { Field, Fields } from "./field.ts"
 import { storedValue } from "./stored-schema.ts"
 import type { Table } from "./table.ts"
+import { wordsOf } from "./words.ts"
 
 interface JsonSchema {
   readonly $ref?: string
@@ -24,18 +25,16 @@ export interface Described {
 }
 export interface EventList {
   readonly events: { readonly [type: string]: Described }
-  /** Columns by table: what "columns of" and "a row of" in the events stand for. */
+  /** Columns by table: what "columns of" and "a row of" in the events mean. */
   readonly columns: { readonly [table: string]: Described }
 }
 
-const documentOf = (
-  schema: Schema.Top
-): { readonly schema: JsonSchema; readonly definitions: { readonly [name: string]: JsonSchema } } =>
-  Schema.toJsonSchemaDocument(schema) as unknown as {
-    readonly schema: JsonSchema
-    readonly definitions: { readonly [name: string]: JsonSchema }
-  }
-/** The name a reference stands for; JSON pointers escape `~` and `/`, addresses escape blanks. */
+interface SchemaDocument {
+  readonly schema: JsonSchema
+  readonly definitions: { readonly [name: string]: JsonSchema }
+}
+const documentOf = (schema: Schema.Top): SchemaDocument => Schema.toJsonSchemaDocument(schema)
+/** The name in a reference; JSON pointers escape `~` and `/`, addresses escape blanks. */
 const nameOf = (ref: string): string => decodeURIComponent(ref.slice(ref.lastIndexOf("/") + 1))
 const json_names: { readonly [identifier: string]: string } = {
   Json: "any JSON",
@@ -75,8 +74,8 @@ const describe = (kind: AnyEventType): Described => {
   const { definitions, schema } = documentOf(kind.schema())
   if (schema.$ref === undefined) return fieldsOf(schema)
   const name = nameOf(schema.$ref)
-  // A row, or columns of one: these stand once for all events that carry them.
-  return / of /.test(name) ? { "": name } : fieldsOf(definitions[name]!)
+  // A row, or columns of one, are described once for all events that hold them.
+  return / of /.test(name) ? { "": name } : fieldsOf(definitions[name] ?? {})
 }
 const columnsOf = (columns: Fields): Described =>
   Object.fromEntries(
@@ -86,14 +85,17 @@ const columnsOf = (columns: Fields): Described =>
     ])
   )
 
-/** Every event with its fields, and every table whose columns events carry; sorted, so that two lists compare line by line. */
+/**
+ * Every event with its fields, and every table whose columns events carry; sorted, so that two lists compare line by
+ * line.
+ */
 export const eventList = (events: Iterable<AnyEventType>, tables: ReadonlyArray<Table>): EventList => {
   const described = [...events]
     .map((kind) => [kind.type, describe(kind)] as const)
     .toSorted(([one], [other]) => (one < other ? -1 : 1))
   const named = new Set(
     described.flatMap(([, fields]) =>
-      Object.values(fields).flatMap((type) => [...type.matchAll(/(?:columns|row) of (\w+)/g)].map((found) => found[1]!))
+      Object.values(fields).flatMap((type) => [...type.matchAll(/(?:columns|row) of (\w+)/g)].map(([, table]) => table))
     )
   )
   return {
@@ -107,7 +109,7 @@ export const eventList = (events: Iterable<AnyEventType>, tables: ReadonlyArray<
   }
 }
 
-/** What a later list takes away from an earlier one, or says otherwise; empty where it only adds. */
+/** What a later list removes from an earlier one or changes; empty where it only adds. */
 export const brokenPromises = (kept: EventList, now: EventList): ReadonlyArray<string> =>
   (["events", "columns"] as const).flatMap((part) =>
     Object.entries(kept[part]).flatMap(([name, fields]) => {
@@ -153,9 +155,16 @@ export const eventsPage = (kinds: ReadonlyArray<AnyEventType>, tables: ReadonlyA
     "ever: `docs/events.json` lists what is promised; fields are added, never changed or taken away.",
     "",
     ...[...groups].flatMap(([entity, types]) => [
-      `## ${entity.replaceAll("_", " ")}`,
+      `## ${wordsOf(entity)}`,
       "",
-      ...types.flatMap((type) => [`### ${type}`, "", meanings.get(type)!, "", ...fieldRows(list.events[type]!), ""])
+      ...types.flatMap((type) => [
+        `### ${type}`,
+        "",
+        meanings.get(type) ?? "",
+        "",
+        ...fieldRows(list.events[type] ?? {}),
+        ""
+      ])
     ]),
     "# Columns",
     "",

@@ -1,15 +1,17 @@
 /**
- * Kinds of events. Each is declared once, in the `events.ts` of its slice: what it means, what its data holds, which row
- * changes it makes, how the activity log tells it and what personal data it takes out of earlier events. Constructors, the
- * projection, `docs/EVENTS.md` and the list that guards stored events (`docs/events.json`) derive from the declarations.
+ * Kinds of events. Each is declared once, in the `events.ts` of its slice: what it means, what its data holds, which
+ * row changes it makes, what the activity log shows of it and which personal data it removes from earlier events.
+ * Constructors, the projection, `docs/EVENTS.md` and the list that guards stored events (`docs/events.json`) derive
+ * from the declarations.
  *
- * Events are kept for ever: a declaration may gain fields, which are then absent from events of earlier releases. What a
- * field holds never changes; another meaning is another field, or another event. Where data must change its form all the
- * same, `upcast` brings what earlier releases recorded to the present form.
+ * Events are kept for ever: a declaration may gain fields, which are then absent from events of earlier releases. What
+ * a field holds never changes; another meaning is another field, or another event. Where the form of data must change
+ * nevertheless, `upcast` converts what earlier releases recorded to the present form.
  */
 import { Schema } from "effect"
 import type { RowChange } from "./row-change.ts"
 import { type ProjectionContext, type Projector, type NewEvent, type Scrub, streamOf } from "./event.ts"
+import { isExactly } from "./exact-data.ts"
 import type { JsonObject } from "./json.ts"
 import type { Stored } from "./stored-schema.ts"
 
@@ -31,7 +33,7 @@ export interface EventType<Data = unknown, Made = Data> {
   readonly project: Projector | undefined
   /** Old and new values for the activity of what it happened to. */
   readonly activity: ((data: JsonObject) => ActivityValues) | undefined
-  /** Personal data it takes out of earlier events. */
+  /** Personal data it removes from earlier events. */
   readonly scrub: ((data: JsonObject) => Scrub | undefined) | undefined
   readonly upcast: ((data: JsonObject) => JsonObject) | undefined
 }
@@ -39,6 +41,20 @@ export interface EventType<Data = unknown, Made = Data> {
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type AnyEventType = EventType<any, any>
 export type DataOf<E> = E extends EventType<infer Data, infer _Made> ? Data : never
+/** An event with the data of its kind. */
+export interface EventOf<Data> extends Omit<NewEvent, "data"> {
+  readonly data: Data
+}
+/** Whether a new event is of this kind: it then has its data, as only the kind makes events of its type. */
+export const isEventOf = <Data, Made>(
+  kind: EventType<Data, Made>,
+  event: Pick<NewEvent, "type" | "stream"> & { readonly data: unknown }
+): event is EventOf<Data> => event.type === kind.type
+/** The data of those events that are of this kind, in their order. */
+export const dataOf = <Data, Made>(
+  kind: EventType<Data, Made>,
+  events: ReadonlyArray<EventOf<unknown>>
+): ReadonlyArray<Data> => events.flatMap((event) => (isEventOf(kind, event) ? [event.data] : []))
 
 interface Declaration<Data> {
   readonly meaning: string
@@ -57,38 +73,46 @@ const once = <A>(build: () => A): (() => A) => {
   let built: { readonly value: A } | undefined
   return () => (built ??= { value: build() }).value
 }
-const ownStream = (type: string, data: { readonly id?: unknown }): string =>
-  streamOf(type.slice(0, type.indexOf(".")), data.id as number | string)
+/** The stream of an event's own entity: `container:7` for `container.sealed` of `{ id: 7 }`. */
+const ownStream = (type: string, { id }: { readonly id?: unknown }): string => {
+  if (typeof id !== "number" && typeof id !== "string") throw new Error(`${type} names no stream: its data has no id`)
+  return streamOf(type.slice(0, type.indexOf(".")), id)
+}
 
-/** Declares a kind of event. `Made` is what a rule must give: all of a new row, say, of which earlier events lack columns. */
-export const eventType = <Data extends object, Made = Data>(
+/**
+ * Declares a kind of event. `Made` is what a rule must give: all of a new row, say, of which earlier events lack
+ * columns.
+ */
+export const eventType = <Data extends object, Made extends object = Data>(
   type: string,
   declared: Declaration<Data>
 ): EventType<Data, Made> => {
   const { activity, data: schema, meaning, project, scrub, stream, upcast } = declared
+  // A catalogue asks by type: the data is what `make` was given, or what `decodeData` made of what was stored. What is
+  // made holds at least what is read: all of a row, where rows of earlier releases may lack columns.
+  const own = (data: object): Data => data as Data
   return {
     type,
     meaning,
     schema: once(schema),
     upcast,
-    // What is made holds at least what is read: all of a row, where a row of earlier releases may lack columns.
-    make: (made, of) => {
-      const data = made as unknown as Data & { readonly id?: unknown }
-      return { stream: of ?? stream?.(data) ?? ownStream(type, data), type, data: data as object as JsonObject }
-    },
-    // A catalogue asks by type and hands over data of that type: typed when it was made, decoded when it was read.
-    project: project === "changes_no_table" ? undefined : (project as unknown as Projector),
-    activity: activity as unknown as EventType["activity"],
-    scrub: scrub as unknown as EventType["scrub"]
+    make: (made, given_stream) => ({
+      stream: given_stream ?? stream?.(own(made)) ?? ownStream(type, made),
+      type,
+      data: made as object as JsonObject
+    }),
+    project: project === "changes_no_table" ? undefined : (data, meta) => project(own(data), meta),
+    activity: activity === undefined ? undefined : (data) => activity(own(data)),
+    scrub: scrub === undefined ? undefined : (data) => scrub(own(data))
   }
 }
 
-/** Some rows of a slice that follow what happens elsewhere: its own fold of an event that another slice declares. */
+/** A slice's own projection of an event that another slice declares: rows here that follow what happens there. */
 export interface Follower {
   readonly type: string
   readonly fold: Projector
 }
-/** `data`: the part of the event's data that the fold reads. */
+/** Declares a follower. `data`: the part of the event's data that the projection reads. */
 export const follow = <Data>(
   type: string,
   data: () => Schema.Codec<Data, unknown>,
@@ -98,16 +122,29 @@ export const follow = <Data>(
   return { type, fold: (event, meta) => fold(read()(event), meta) }
 }
 
-const decoders = new WeakMap<AnyEventType, (data: JsonObject) => unknown>()
+interface Reader {
+  readonly isPresent: (data: unknown) => boolean
+  readonly decode: (data: unknown) => unknown
+}
+const readers = new WeakMap<AnyEventType, Reader>()
+const readerOf = (kind: AnyEventType): Reader => {
+  let reader = readers.get(kind)
+  if (reader === undefined) {
+    const schema = kind.schema()
+    readers.set(kind, (reader = { isPresent: isExactly(schema), decode: Schema.decodeUnknownSync(schema) }))
+  }
+  return reader
+}
 /**
- * The data of a stored event in its present form. Throws, naming the event's type and the field, where what the journal
- * holds is not what the event declares: the journal is damaged, or an event was changed without an upcast.
+ * The data of a stored event in its present form; the same object where it has that form already. Throws, naming the
+ * event's type and the field, where what the journal holds is not what the event declares: the journal is damaged, or
+ * an event was changed without an upcast.
  */
-export const decodeData = (kind: AnyEventType, data: JsonObject): JsonObject => {
-  let decode = decoders.get(kind)
-  if (decode === undefined) decoders.set(kind, (decode = Schema.decodeUnknownSync(kind.schema())))
+export const decodeData = (kind: AnyEventType, stored: JsonObject): JsonObject => {
+  const { decode, isPresent } = readerOf(kind)
   try {
-    return decode(kind.upcast === undefined ? data : kind.upcast(data)) as JsonObject
+    const data = kind.upcast === undefined ? stored : kind.upcast(stored)
+    return isPresent(data) ? data : (decode(data) as JsonObject)
   } catch (cause) {
     throw new Error(
       `A stored ${kind.type} does not hold what that event declares: ${cause instanceof Error ? cause.message : String(cause)}`,

@@ -1,4 +1,4 @@
-/** What happened, and the only fold there is: event → row changes. Read model, rebuild and every replica come from it. */
+/** Events and their projection: event → row changes. Tables, their rebuild and every replica come from it. */
 import type { RowChange } from "./row-change.ts"
 import type { JsonObject } from "./json.ts"
 import type { AnyRow, Table } from "./table.ts"
@@ -17,7 +17,7 @@ export interface StoredEvent extends NewEvent {
   readonly replica_id: number | null
   readonly recorded_at: string
 }
-/** What a fold may know beside the event's own data. */
+/** What a projection may use beside the event's own data. */
 export interface ProjectionContext {
   readonly recorded_at: string
   readonly actor_id: number | null
@@ -28,7 +28,7 @@ export type Projector = (data: JsonObject, meta: ProjectionContext) => ReadonlyA
 export type Projection = { readonly [eventType: string]: Projector }
 
 /**
- * Personal data to take out of what was recorded before: in events of these streams the values of these keys become the
+ * Personal data to remove from what was recorded before: in events of these streams the values of these keys become the
  * placeholders (rules/rulings 22). That something happened stays on record.
  */
 export interface Scrub {
@@ -40,7 +40,7 @@ export interface Scrub {
 /** Event types whose recording scrubs older events, on the server and on every replica that applies them. */
 export type Scrubs = { readonly [eventType: string]: (data: JsonObject) => Scrub | undefined }
 
-/** What these events ask to be taken out of older ones. */
+/** What these events remove from earlier ones. */
 export const scrubsOf = (scrubs: Scrubs, events: ReadonlyArray<NewEvent>): ReadonlyArray<Scrub> =>
   events.flatMap(({ data, type }) => scrubs[type]?.(data) ?? [])
 
@@ -52,7 +52,10 @@ export const streamOfRow = (table: Table, row: AnyRow & { readonly id: number })
     ? streamOf(table.entity, row.id)
     : streamOf(table.stream.entity, row[table.stream.column] as number)
 
-/** The row changes of an event that was just made; none for a type this version does not know (it stays in the journal for one that does). */
+/**
+ * The row changes of an event that was just made; none for a type this version does not know (it stays in the journal
+ * for one that does).
+ */
 export const projectEvent = (
   projection: Projection,
   event: { readonly type: string; readonly data: JsonObject },

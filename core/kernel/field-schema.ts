@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import type { Field, Fields, FieldType } from "./field.ts"
 import type { Json, JsonObject } from "./json.ts"
+import { wordsOf } from "./words.ts"
 
 type JsonSchema = { readonly [word: string]: unknown }
 
@@ -69,7 +70,7 @@ const ofShape = (type: FieldType): Schema.Codec<unknown> => {
     case "code":
       return Schema.Literals(Object.keys(type.labels).map(Number)).annotate({ description: labelled(type.labels) })
     case "ref":
-      return wholeNumber.annotate({ description: `Id in ${type.table.replaceAll("_", " ")}` })
+      return wholeNumber.annotate({ description: `Id in ${wordsOf(type.table)}` })
     case "json":
       return type.form === "object" ? anyObject : type.form === "array" ? Schema.Array(anyJson) : anyJson
     case "list":

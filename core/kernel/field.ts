@@ -34,8 +34,9 @@ export type FieldType =
   | { readonly kind: "code"; readonly labels: { readonly [code: number]: string } }
   | { readonly kind: "ref"; readonly table: string; readonly live: boolean; readonly rule?: ReferenceRule }
   /**
-   * `search`: the texts of the document are folded in a twin, like searchable text. `by_item`: whether an item can be stored
-   * is for its reader to judge, so that one wrong item does not refuse the others.
+   * `search`: the texts of the document are case-folded in a column of their own, like searchable text. `by_item`:
+   * items are checked one by one by
+   * whoever reads them, so that one wrong item does not refuse the others.
    */
   | {
       readonly kind: "json"
@@ -56,7 +57,7 @@ export type FieldType =
 /**
  * What deleting the row that a reference names does to the row that holds the reference:
  * `refuse`: the deletion is a 422 that names the holder; `clear`: the column becomes null, a list loses the id;
- * `delete`: the holder is deleted too; `keep`: the holder is a record of the past and goes on naming what is gone;
+ * `delete`: the holder is deleted too; `keep`: the holder is a record of the past and goes on naming the deleted row;
  * `handled`: the events of the deletion itself move or delete the holders.
  */
 export type OnDelete = "refuse" | "clear" | "delete" | "keep" | "handled"
@@ -77,12 +78,15 @@ export interface ReferenceRule {
   readonly clears_into?: string
   /** With `refuse`: what to do about the holder first, for the 422. */
   readonly way_out?: string
-  /** Merging the row into another one: the holder names the other from then on (where `merge_while` holds; `follow_updated` also stamps it as updated), or stays. */
+  /**
+   * Merging the row into another one: the holder names the other from then on (where `merge_while` holds;
+   * `follow_updated` also stamps it as updated), or stays.
+   */
   readonly on_merge?: "follow" | "follow_updated" | "stay"
   readonly merge_while?: ColumnValues
   /**
-   * With a merge that is followed: of all holders with the same value in this column only one may name the row. The holder
-   * that would be the second is deleted; the event names it, as `doublesOf` found it (`reference-checks.ts`).
+   * With a merge that is followed: of all holders with the same value in this column only one may name the row. The
+   * holder that would be the second is deleted; the event names it, as `doublesOf` found it (`reference-checks.ts`).
    */
   readonly merge_once_per?: string
 }
@@ -152,7 +156,10 @@ const field = <T, O extends Options, S = T>(type: FieldType, o: O | undefined): 
   describe: o?.describe
 })
 
-/** `search`: filters that ignore case (`cont`, `start`, `end`) and sorting use a folded twin column `<name>_folded`. */
+/**
+ * `search`: filters that ignore case (`cont`, `start`, `end`) and sorting use a case-folded column beside it,
+ * `<name>_folded`.
+ */
 export const text = <
   const O extends Options & {
     readonly max?: number
@@ -251,7 +258,8 @@ export const code = <const O extends Options>(
 ): Field<Out<O, number>> => field<number, O>({ kind: "code", labels }, o)
 /**
  * The id of a row elsewhere; its existence (and that it is not deleted, when `live`) is checked before any rule runs.
- * Columns say with `on_delete` what deleting that row does to theirs (see {@link ReferenceRule}); a body's field need not.
+ * Columns say with `on_delete` what deleting that row does to theirs (see {@link ReferenceRule}); a body's field need
+ * not.
  */
 export const ref = <const O extends Options & { readonly live?: boolean } & Partial<ReferenceRule>>(
   table: string,

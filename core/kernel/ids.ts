@@ -1,4 +1,8 @@
-/** Ids: integers from one sequence per table, never reused (rules/rulings 32). Sequences live outside the journal, on the server. */
+/**
+ * Ids: integers from one sequence per table, never reused (rules/rulings 32). Sequences live outside the journal, on
+ * the server.
+ */
+import { itemAt } from "../values/list.ts"
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import { integer, text } from "./field.ts"
@@ -17,7 +21,10 @@ export const number_sequences = plainTable("number_sequences", "name", {
 const sequenceName = (table: string): string => `ids_${table}`
 export const hasOwnIds = (table: Table): boolean => table.key === "id" && table.columns["id"]?.computed === true
 
-/** Draws ids. On Postgres by a native sequence, which no writer waits for; on SQLite inside the one writer's transaction. */
+/**
+ * Draws ids. On Postgres by a native sequence, which no writer waits for; on SQLite inside the one writer's
+ * transaction.
+ */
 export const allocateIds = Effect.fnUntraced(function* (table: string, count: number) {
   const store = yield* Store
   if (store.dialect === "pg") {
@@ -27,11 +34,11 @@ export const allocateIds = Effect.fnUntraced(function* (table: string, count: nu
     )
     return rows.map((row) => Number(row.id))
   }
-  const [row] = yield* store.run<{ next: number }>(
+  const rows = yield* store.run<{ next: number }>(
     "update id_sequences set next = next + ? where name = ? returning next",
     [count, table]
   )
-  const after = Number(row!.next)
+  const after = Number(itemAt(rows, 0).next)
   return Array.from({ length: count }, (_, index) => after - count + index)
 })
 
@@ -46,11 +53,11 @@ export const allocateIdRanges = Effect.fnUntraced(function* (table: string, coun
     )
     return rows.map(({ from, to }) => ({ from: Number(from), to: Number(to) }))
   }
-  const [row] = yield* store.run<{ next: number }>(
+  const rows = yield* store.run<{ next: number }>(
     "update id_sequences set next = next + ? where name = ? returning next",
     [count, table]
   )
-  const after = Number(row!.next)
+  const after = Number(itemAt(rows, 0).next)
   return [{ from: after - count, to: after - 1 }]
 })
 
@@ -61,7 +68,7 @@ export const releaseIds = Effect.fnUntraced(function* (table: string, ids: Reado
   yield* store.run("update id_sequences set next = next - ? where name = ? and next = ?", [
     ids.length,
     table,
-    ids.at(-1)! + 1
+    itemAt(ids, -1) + 1
   ])
 })
 
@@ -96,7 +103,7 @@ export const nextIds = Effect.fnUntraced(function* (
     return yield* Effect.forEach(tables, ({ name }) =>
       Effect.map(
         store.run<{ next: number }>(`select last_value + is_called::int as next from ${sequenceName(name)}`),
-        (rows) => [name, Number(rows[0]!.next)] as const
+        (rows) => [name, Number(itemAt(rows, 0).next)] as const
       )
     )
   }
@@ -124,6 +131,6 @@ export const nextDocumentNumber = (store: StoreShape, sequence: string): Effect.
       `insert into number_sequences (name, next) values (${first}, 2) on conflict (name) do update set next = number_sequences.next + 1 where number_sequences.name = ${second} returning next`,
       [sequence]
     ),
-    (rows) => Number(rows[0]!.next) - 1
+    (rows) => Number(itemAt(rows, 0).next) - 1
   )
 }

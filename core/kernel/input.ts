@@ -181,7 +181,7 @@ const readText = (type: FieldType & { kind: "text" }, raw: Json, fail: Fail): Js
   return type.format === "currency" || type.format === "country" ? value.toUpperCase() : value
 }
 
-/** What is wrong inside is told where it stands: `custom_fields.colour`. */
+/** Errors inside a document are reported at their path: `custom_fields.colour`. */
 const readDocument = (raw: Json, levels: number, path: string, name: string, context: Context): Json | undefined => {
   const wrong = findUnstorableText(raw, levels)
   if (wrong === undefined) return raw
@@ -214,7 +214,10 @@ export const wholeNumber = (raw: unknown): number | undefined => {
 /** Text both databases can hold: no NUL, no lone surrogate. */
 export const isStorableText = (value: string): boolean => !value.includes("\u0000") && value.isWellFormed()
 const broken_text = "holds a NUL or a broken character."
-/** The first place of a document that neither database can hold, or that lies too deep, and why; a key that cannot be held is told by what it is a key of. */
+/**
+ * The first place of a document that neither database can hold, or that lies too deep, and why; a key that cannot be
+ * held is told by what it is a key of.
+ */
 export const findUnstorableText = (
   value: Json,
   levels: number,

@@ -2,6 +2,7 @@
  * The journal: every event, in the order transactions committed. One counter row gives positions and is updated last
  * in its transaction, so that a reader who follows positions misses nothing (sync.md 2).
  */
+import { itemAt } from "../values/list.ts"
 import { Effect } from "effect"
 import { insert, update } from "./row-change.ts"
 import { integer, json, text, timestamp } from "./field.ts"
@@ -91,7 +92,10 @@ export const appendAndScrub = Effect.fnUntraced(function* (
   return stored
 })
 
-/** Carries out what the events that scrub ask for. Whoever writes events into a journal calls this; a replica tells what was withheld from it. */
+/**
+ * Erases from earlier events what these events scrub. Called by everything that writes events into a journal; a replica
+ * says what was withheld from it.
+ */
 export const scrubEarlierEvents = Effect.fnUntraced(function* (
   store: StoreShape,
   scrubs: Scrubs,
@@ -171,8 +175,8 @@ const appendInOneStatement = (
         actor_id,
         replica_id,
         recorded_at,
-        position: placed[index]!.position,
-        version: placed[index]!.version
+        position: itemAt(placed, index).position,
+        version: itemAt(placed, index).version
       }))
     }
   )
@@ -190,7 +194,7 @@ const appendInSteps = Effect.fnUntraced(function* (
     `update journal_head set position = position + ${store.dialect === "pg" ? "$1" : "?"} where id = 1 returning position`,
     [events.length]
   )
-  const before = Number(heads[0]!.position) - events.length
+  const before = Number(itemAt(heads, 0).position) - events.length
   const stored = events.map((event, index): StoredEvent => {
     const version = (versions.get(event.stream) ?? 0) + 1
     versions.set(event.stream, version)

@@ -18,7 +18,7 @@ export const canonicalJson = (value: Json): string => {
   }
   return JSON.stringify(value)
 }
-/** The same text in pieces of few values each, for whoever must let others have their turn in between. */
+/** The same text in pieces of few values each, so that a server can answer other requests in between. */
 export function* canonicalPieces(value: Json): Generator<string> {
   const isList = Array.isArray(value)
   if ((!isList && !isJsonObject(value)) || !holdsMore(value, values_per_piece)) return yield canonicalJson(value)

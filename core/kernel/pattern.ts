@@ -9,7 +9,7 @@ const source_length_max = 200
 
 /**
  * The expression, given bare or between slashes; undefined when it is none, or when it could take long over a text of
- * `longest` characters. Back references are not taken: what they cost cannot be told.
+ * `longest` characters. Back references are refused: their cost cannot be bounded.
  */
 export const patternFrom = (written: string, longest: number): RegExp | undefined => {
   const source = written.replace(/^\/(.*)\/[a-z]*$/, "$1")

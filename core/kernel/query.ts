@@ -1,7 +1,9 @@
 /**
- * Lists: `q[<field>_<predicate>]=<value>`, sort, page, include, compiled to SQL once for all resources (conventions 2-5).
- * Fields, sorts and includes a list does not offer are ignored; a value that cannot be of the field's kind matches nothing.
+ * Lists: `q[<field>_<predicate>]=<value>`, sort, page, include, compiled to SQL once for all resources (conventions
+ * 2-5). Fields, sorts and includes a list does not offer are ignored; a value that cannot be of the field's kind
+ * matches nothing.
  */
+import { itemAt } from "../values/list.ts"
 import { Result } from "effect"
 import { exact, isNumericText } from "../values/decimal.ts"
 import { parseMoney } from "../values/money.ts"
@@ -44,7 +46,7 @@ export interface RelatedFilter {
   readonly table: Table
   readonly column: string
 }
-/** A name that stands for values of several columns: the status "Reserved" is status 1 of the state quotation. */
+/** A name for values of several columns: the status "Reserved" is status 1 of the state quotation. */
 export interface NamedFilterValue {
   readonly name: string
   readonly where: { readonly [column: string]: number }
@@ -90,18 +92,19 @@ export const splitPredicate = (key: string): { readonly name: string; readonly p
     : { name: key.slice(0, -predicate.length - 1), predicate }
 }
 
-/** The conditions of a query string; keys that are no filters are passed over. */
+/** The conditions of a query string; keys that are no filters are ignored. */
 export const conditionsOf = (query: Query): ReadonlyArray<Condition> => {
   const found = new Map<string, { name: string; predicate: Predicate; values: Array<string> }>()
   for (const [key, value] of query) {
     const inner = /^q\[([^[\]]+)\](\[\d*\])?$/.exec(key)
-    const split = inner === null ? undefined : splitPredicate(inner[1]!)
-    if (split === undefined) continue
-    const key_alone = inner![2] === undefined
-    // One text holds several values parted by commas; an element of an array is one value, commas and all.
+    const name = inner?.[1]
+    const split = name === undefined ? undefined : splitPredicate(name)
+    if (name === undefined || split === undefined) continue
+    const key_alone = inner?.[2] === undefined
+    // One text holds several values separated by commas; an element of an array is one value, commas and all.
     const values = key_alone && (split.predicate === "in" || split.predicate === "not_in") ? value.split(",") : [value]
-    const same = found.get(inner![1]!)
-    if (same === undefined) found.set(inner![1]!, { ...split, values })
+    const same = found.get(name)
+    if (same === undefined) found.set(name, { ...split, values })
     // A repeated plain key: the last one counts; only `[]` keys add up.
     else if (key_alone) same.values = values
     else same.values.push(value)
@@ -282,7 +285,7 @@ const testSql = (
     case "not_cont":
     case "start":
     case "end":
-      return given.length === 0 ? nothing : likeSql(column, predicate, given[0]!, bound)
+      return given.length === 0 ? nothing : likeSql(column, predicate, itemAt(given, 0), bound)
   }
   const parsed = given.map((value) => operand(column, value, listing, dialect)).filter((value) => value !== undefined)
   if (parsed.length === 0) return nothing
@@ -307,7 +310,7 @@ const likeSql = (
   return `${folded} ${predicate === "not_cont" ? "not like" : "like"} ${bound.bind(pattern)} escape '\\'`
 }
 
-/** Arrays (tags; ids out of a list, also asked for by name): contains, does not contain, any of, none of, empty or not. */
+/** Arrays (tags; ids of list values, also by name): contains, does not contain, any of, none of, empty or not. */
 const itemsSql = (
   items: string,
   { names }: FilterTarget,
@@ -385,7 +388,9 @@ const operand = ({ field, names }: FilterTarget, raw: string, listing: Listing, 
 }
 const caseName = (value: string): string => value.toLowerCase().replace(/[^a-z0-9]/g, "")
 
-/** SQLite keeps decimals as integers scaled by a power of ten: what lies between two of them is told as the half between. */
+/**
+ * SQLite keeps decimals as integers scaled by a power of ten: a value between two of them is represented as n + 0.5.
+ */
 const besideScaled = (value: string, scale: number): bigint | number => {
   const scaled = exact(value).times(exact(10).pow(scale))
   if (scaled.abs().greaterThan(9e18)) return scaled.isNegative() ? -1e19 : 1e19

@@ -1,35 +1,78 @@
 /**
- * Reactions: what follows in one slice from events of another, in the same transaction. A slice declares which event types
- * it reacts to; the engine carries reactions out after the rule of the command has decided (`reactionsTo`), on the server
- * and on replicas alike. A command whose events nobody reacts to pays one look into a set for each of its events.
+ * Reactions: what follows in one slice from events of another, in the same transaction. A slice declares which events
+ * it reacts to; the engine runs reactions after the rule of the command has decided (`reactionsTo`), on the server and
+ * on replicas alike. A command whose events nobody reacts to pays one look into a set for each of its events.
  */
 import { Effect, Result } from "effect"
-import type { DecideContext, Failure, StoreRead } from "./endpoint.ts"
+import type { DecideContext } from "./decide-context.ts"
 import type { NewEvent } from "./event.ts"
+import { type AnyEventType, type DataOf, type EventOf, isEventOf } from "./event-type.ts"
+import type { Failure, StoreRead } from "./failure.ts"
 import type { Rejection } from "./rejection.ts"
 import type { Store } from "./store/store.ts"
 
-/** What has happened in a command by the time a reaction is asked. */
-export interface Happened {
+/** What a command has come to when a reaction is run. `Data`: that of the events it reacts to. */
+export interface Happened<Data = unknown> {
   /** The events it reacts to, in their order: never empty. */
-  readonly events: ReadonlyArray<NewEvent>
+  readonly events: ReadonlyArray<EventOf<Data>>
   /** Everything the command has come to so far, those included. */
   readonly all: ReadonlyArray<NewEvent>
 }
-export interface Reaction<F = unknown> {
-  /** Event types, those of other slices. */
-  readonly on: ReadonlyArray<string>
+type FactsContext = Pick<DecideContext, "now" | "settings" | "viewer">
+/** More events, or the refusal of the whole command. */
+type Reacted = Result.Result<ReadonlyArray<NewEvent>, Rejection>
+
+interface ReactionDraft<On extends ReadonlyArray<AnyEventType>, F> {
+  /** Events of other slices, as they declare them. */
+  readonly on: On
   /** What the rule must know, read inside the transaction, before any of the events is folded into the tables. */
-  readonly facts: (happened: Happened, context: Pick<DecideContext, "now" | "settings" | "viewer">) => StoreRead<F>
-  /** More events, or the refusal of the whole command. Pure, as rules are. */
-  readonly decide: (
-    happened: Happened,
-    facts: F,
-    context: DecideContext
-  ) => Result.Result<ReadonlyArray<NewEvent>, Rejection>
+  readonly facts: (happened: Happened<DataOf<On[number]>>, context: FactsContext) => StoreRead<F>
+  /** Pure, as rules are. */
+  readonly decide: (happened: Happened<DataOf<On[number]>>, facts: F, context: DecideContext) => Reacted
 }
-/** Declares a reaction; its facts are known to its own rule alone. */
-export const reaction = <F>(draft: Reaction<F>): Reaction => draft as Reaction
+/**
+ * The rule of a reaction with what happened and its facts: it is run again when ids were lacking, without reading anew.
+ */
+export type ReactionRule = (context: DecideContext) => Reacted
+/** A reaction that is due: reads its facts. */
+export interface DueReaction {
+  /** Types of the events it reacts to here. */
+  readonly types: ReadonlyArray<string>
+  readonly read: (context: FactsContext) => StoreRead<ReactionRule>
+}
+export interface Reaction {
+  readonly types: ReadonlyArray<string>
+  /** Undefined where nothing happened that it reacts to. `fresh`: the newest of `all` events. */
+  readonly dueAfter: (fresh: ReadonlyArray<NewEvent>, all: ReadonlyArray<NewEvent>) => DueReaction | undefined
+  /** The rule by itself, with facts that are given: for its specification. */
+  readonly decideOn: (all: ReadonlyArray<NewEvent>, facts: unknown, context: DecideContext) => Reacted
+}
+/**
+ * Declares a reaction: `reaction({ on: [unitDispatched, unitReturned], facts, decide })`. `events` have the data that
+ * the declarations in `on` say; of `all` events, `dataOf(kind, all)` gives those of one kind.
+ */
+export const reaction = <const On extends ReadonlyArray<AnyEventType>, F>({
+  decide,
+  facts,
+  on
+}: ReactionDraft<On, F>): Reaction => {
+  const isOwn = (event: NewEvent): event is NewEvent & EventOf<DataOf<On[number]>> =>
+    on.some((kind) => isEventOf(kind, event))
+  return {
+    types: on.map(({ type }) => type),
+    decideOn: (all, given, context) => decide({ events: all.filter(isOwn), all }, given as F, context),
+    dueAfter: (fresh, all) => {
+      const events = fresh.filter(isOwn)
+      if (events.length === 0) return undefined
+      const happened = { events, all }
+      return {
+        types: events.map(({ type }) => type),
+        read: (facts_context) =>
+          Effect.map(facts(happened, facts_context), (known) => (context) => decide(happened, known, context))
+      }
+    }
+  }
+}
 
 /** All reactions of a catalogue, in its order, and the types any of them is for. */
 export interface Reactions {
@@ -38,47 +81,35 @@ export interface Reactions {
 }
 export const reactionsOf = (all: ReadonlyArray<Reaction>): Reactions => ({
   all,
-  types: new Set(all.flatMap(({ on }) => on))
+  types: new Set(all.flatMap(({ types }) => types))
 })
 
-/** A reaction that is due, with what it reacts to. */
-export interface Due {
-  readonly reaction: Reaction
-  readonly happened: Happened
-}
 /** The reactions due after `fresh`, the newest of `all` events, in the order of the catalogue. */
 export const reactionsTo = (
   { all: reactions, types }: Reactions,
   fresh: ReadonlyArray<NewEvent>,
   all: ReadonlyArray<NewEvent>
-): ReadonlyArray<Due> =>
-  !fresh.some(({ type }) => types.has(type))
-    ? []
-    : reactions.flatMap((reaction): ReadonlyArray<Due> => {
-        const events = fresh.filter(({ type }) => reaction.on.includes(type))
-        return events.length === 0 ? [] : [{ reaction, happened: { events, all } }]
-      })
+): ReadonlyArray<DueReaction> =>
+  fresh.some(({ type }) => types.has(type)) ? reactions.flatMap((one) => one.dueAfter(fresh, all) ?? []) : []
 
-/** Rounds of reactions to reactions, at most: more is an error in the catalogue, where two react to each other for ever. */
+/**
+ * Rounds of reactions to reactions, at most: more is an error in the catalogue, where two react to each other for ever.
+ */
 export const rounds_max = 8
 
-export const factsOf = (
-  due: ReadonlyArray<Due>,
-  context: Pick<DecideContext, "now" | "settings" | "viewer">
-): Effect.Effect<ReadonlyArray<unknown>, Failure, Store> =>
-  Effect.forEach(due, ({ happened, reaction }) => reaction.facts(happened, context))
+/** The rules of one round with their facts, in the order of the catalogue. */
+export const rulesOf = (
+  due: ReadonlyArray<DueReaction>,
+  context: FactsContext
+): Effect.Effect<ReadonlyArray<ReactionRule>, Failure, Store> => Effect.forEach(due, ({ read }) => read(context))
 
 /** What the reactions of one round come to: events in the order of the catalogue, or the first refusal. */
-export const react = (
-  due: ReadonlyArray<Due>,
-  facts: ReadonlyArray<unknown>,
-  context: DecideContext
-): Result.Result<ReadonlyArray<NewEvent>, Rejection> => {
+export const react = (rules: ReadonlyArray<ReactionRule>, context: DecideContext): Reacted => {
   const events: Array<NewEvent> = []
-  for (const [at, { happened, reaction }] of due.entries()) {
-    const followed = reaction.decide(happened, facts[at], context)
-    if (Result.isFailure(followed)) return followed
-    events.push(...followed.success)
+  for (const rule of rules) {
+    const reacted = rule(context)
+    if (Result.isFailure(reacted)) return reacted
+    events.push(...reacted.success)
   }
   return Result.succeed(events)
 }

@@ -63,11 +63,11 @@ export const redactedEventData = (
         }
       })
 })
-/** The type of what happened, whoever tells it. */
+/** The type of what happened, also where the event was redacted. */
 export const originalTypeOf = ({ type, data }: { readonly type: string; readonly data: JsonObject }): string =>
   type === redacted_event ? String(data["of"]) : type
 
-/** A table of a later release is passed over; its rows come with the release. */
+/** A table of a later release is ignored; its rows come with that release. */
 export const rowsToldEvent = (tableOf: (name: string) => Table | undefined): EventType<RedactedEvent> =>
   eventType(redacted_event, {
     meaning:
@@ -82,7 +82,7 @@ export const rowsToldEvent = (tableOf: (name: string) => Table | undefined): Eve
     scrub: (data) => data.scrub
   })
 
-/** Whether a column of a told row holds only what stands there for a reader who may not see it. */
+/** Whether a column of a redacted row holds only the placeholder for a reader who may not see it. */
 export type IsWithheld = (table: string, column: string, key: Key, value: Json) => boolean
 export const isWithheldIn =
   (tables: ReadonlyArray<Table>): IsWithheld =>
@@ -93,8 +93,8 @@ export const isWithheldIn =
 const nothingWithheld: IsWithheld = () => false
 
 /**
- * What a scrub makes of the event's own data, or of the changes it is told by; the same data where there is nothing to take
- * out. What was withheld from the reader stays as it is: the rows hold the same.
+ * What a scrub makes of the event's own data, or of the row changes of a redacted event; the same data where there is
+ * nothing to take out. What was withheld from the reader stays as it is: the rows hold the same.
  */
 export const scrubbed = (
   data: JsonObject,

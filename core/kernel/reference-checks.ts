@@ -1,6 +1,6 @@
 /**
- * What references make of a command: the 422 for what is in use, the events that clear lists, the rows held until the commit;
- * and the walk that finds references to rows that have gone.
+ * What references make of a command: the 422 for what is in use, the events that clear lists, the rows held until the
+ * commit; and the walk that finds references to rows that do not exist.
  */
 import { Effect } from "effect"
 import { SqlError } from "effect/sql"
@@ -23,8 +23,12 @@ import { type Bindings, bindings, chunked, columnList, quote, whereSql } from ".
 import { Store, type StoreShape } from "./store/store.ts"
 import type { AnyRow, Table } from "./table.ts"
 import type { Viewer } from "./viewer.ts"
+import { wordsOf } from "./words.ts"
 
-/** Rows that a command deletes, by table; `along` are those that go with what they belong to, which a fold does not see singly. */
+/**
+ * Rows that a command deletes, by table; `along` are those that go with what they belong to, which a fold does not see
+ * singly.
+ */
 interface DeletedRows {
   readonly ids: ReadonlyArray<number>
   readonly along: ReadonlySet<number>
@@ -44,8 +48,8 @@ export const changesOf = (
 ): ReadonlyArray<RowChange> =>
   events.flatMap((one) => projectEvent(projection, one, { recorded_at, actor_id: null, position: 0 }))
 /**
- * What these changes delete, asked of every reference: 422 on the name of what is deleted, with the holder, where it is still
- * in use; else the events that take it out of the lists that name it. Without deletions it reads nothing.
+ * Checks every reference to what these changes delete: 422 on the name of what is deleted, with the holder, where it is
+ * still in use; else the events that take it out of the lists that name it. Without deletions it reads nothing.
  */
 export const cascadeDeletions = Effect.fnUntraced(function* (
   { references, table }: Declared,
@@ -58,7 +62,9 @@ export const cascadeDeletions = Effect.fnUntraced(function* (
   const refusal = yield* stillInUse(references, deleted, viewer, table)
   return refusal === undefined ? yield* clearedEvents(references, deleted) : yield* refusal
 })
-/** On Postgres: waits for everybody who is about to refer to these rows, and makes those who come later see them gone. */
+/**
+ * On Postgres: waits for transactions that are about to refer to these rows; later ones then see that they are deleted.
+ */
 const lockDeleted = Effect.fnUntraced(function* (deleted: Deleted) {
   const store = yield* Store
   if (store.dialect !== "pg") return
@@ -85,7 +91,7 @@ const referencesByHolder = (references: References): ReadonlyMap<Table, Readonly
 }
 const isMet = (where: ColumnValues, values: AnyRow): boolean =>
   Object.entries(where).every(([name, wanted]) =>
-    Array.isArray(wanted) ? wanted.includes(values[name] as never) : (values[name] ?? null) === wanted
+    Array.isArray(wanted) ? wanted.some((one) => one === values[name]) : (values[name] ?? null) === wanted
   )
 /** Whether a new row is in use by its own columns; where that depends on another row, nobody says so here. */
 const counts = ({ rule }: Reference, values: AnyRow): boolean =>
@@ -93,8 +99,9 @@ const counts = ({ rule }: Reference, values: AnyRow): boolean =>
 /** A list may name what an earlier release deleted; what was deleted just now is somebody's at the same time. */
 const at_once_ms = 60_000
 /**
- * On Postgres: what the folded events refer to is held until the commit, as a foreign key would, whether a body or a rule
- * named it. A transaction that refers to what somebody deleted meanwhile is tried again, and reads what is there by then.
+ * On Postgres: what the folded events refer to is held until the commit, as a foreign key would, whether a body or a
+ * rule named it. A transaction that refers to what somebody deleted meanwhile is tried again, and reads what is there
+ * by then.
  */
 export const lockReferencedRows = Effect.fnUntraced(function* (
   { references, table: tableNamed }: Declared,
@@ -145,7 +152,9 @@ export const lockReferencedRows = Effect.fnUntraced(function* (
   }
 })
 
-/** The rows of referenced tables that these changes delete. Reads only where rows go together with what they belong to. */
+/**
+ * The rows of referenced tables that these changes delete. Reads only where rows go together with what they belong to.
+ */
 const deletedBy = Effect.fnUntraced(function* (references: References, changes: ReadonlyArray<RowChange>) {
   const store = yield* Store
   const deleted = new Map<Table, { readonly ids: Set<number>; readonly along: Set<number> }>()
@@ -226,7 +235,6 @@ const stillInUse = Effect.fnUntraced(function* (
   }
   return undefined
 })
-const words = (table: Table): string => table.entity.replaceAll("_", " ")
 const inUseRejection = (
   table: Table,
   one: Reference,
@@ -237,10 +245,10 @@ const inUseRejection = (
   const named = one.holder.named_by.find(
     (column) => typeof row[column] === "string" && (seen === "whole" || seen?.has(column) === true)
   )
-  const holder = `${words(one.holder)} ${row.id}${named === undefined ? "" : ` "${String(row[named])}"`}`
+  const holder = `${wordsOf(one.holder)} ${row.id}${named === undefined ? "" : ` "${String(row[named])}"`}`
   return invalidField(
     table.entity,
-    `The ${words(table)} is in use by ${holder}${one.rule?.way_out === undefined ? "" : `; ${one.rule.way_out}`}.`
+    `The ${wordsOf(table)} is in use by ${holder}${one.rule?.way_out === undefined ? "" : `; ${one.rule.way_out}`}.`
   )
 }
 
@@ -298,7 +306,10 @@ const countsSql = (
   ]
 }
 
-/** Holders of the row `from` that would name `into` a second time once the two are merged, by the name of their table. One query a table. */
+/**
+ * Holders of the row `from` that would name `into` a second time once the two are merged, by the name of their table.
+ * One query a table.
+ */
 export const doublesOf = Effect.fnUntraced(function* (
   references: References,
   table: Table,
@@ -324,7 +335,10 @@ export interface DanglingReference {
   readonly target: string
   readonly missing: unknown
 }
-/** Walks every reference of every table. Holders that count must name rows that are there and not deleted; `keep` is for the past. */
+/**
+ * Walks every reference of every table. Holders that count must name rows that are there and not deleted; `keep` is for
+ * the past.
+ */
 export const danglingReferences = Effect.fnUntraced(function* (
   references: References,
   tableNamed: (name: string) => Table

@@ -1,6 +1,7 @@
 /**
- * References between tables, as columns declare them, and what of them is part of the fold: holders that are cleared or deleted
- * with a row, and holders that follow a merge. What they make of a command is in `reference-checks.ts`. A slice that points at another declares so on its column; the slice it points at knows nothing of it.
+ * References between tables, as columns declare them, and what of them is part of the fold: holders that are cleared or
+ * deleted with a row, and holders that follow a merge. What they make of a command is in `reference-checks.ts`. A slice
+ * that points at another declares so on its column; the slice it points at knows nothing of it.
  */
 import { Schema } from "effect"
 import { remove, type RowChange, removeWhere, update, updateWhere } from "./row-change.ts"
@@ -58,7 +59,10 @@ export const isDeletable = (references: References, table: Table): boolean =>
     ({ rule }) => rule !== undefined && rule.on_delete !== "keep" && rule.on_delete !== "handled"
   )
 
-/** The changes of holders that go with the deletion of one row. Lists are cleared by events of their own (`reference-checks.ts`). */
+/**
+ * The changes of holders that go with the deletion of one row. Lists are cleared by events of their own
+ * (`reference-checks.ts`).
+ */
 const followUps = (references: References, table: Table, key: number | string, at: string): ReadonlyArray<RowChange> =>
   (references.get(table.name) ?? [])
     .filter((one) => !one.is_list)
@@ -117,7 +121,10 @@ const mergeFollowers = (references: References, table: Table, { doubled, from, i
 
 /** The type of the event that takes deleted rows out of the references of one holder. */
 export const referenceCleared = (holder: Table): string => `${holder.entity}.reference_cleared`
-/** Holders of which references may be cleared by events: those with lists, and those whose target goes along with its own parent. */
+/**
+ * Holders of which references may be cleared by events: those with lists, and those whose target goes along with its
+ * own parent.
+ */
 export const clearableTables = (references: References): ReadonlyArray<Table> => [
   ...new Set(
     [...references.values()]

@@ -1,4 +1,7 @@
-/** Expected failures, as values. One table maps a kind to its HTTP status and its exit code; everything else is a defect. */
+/**
+ * Expected failures, as values. One table maps a kind to its HTTP status and its exit code; everything else is a
+ * defect.
+ */
 import { Data } from "effect"
 
 export type RejectionKind =
@@ -40,7 +43,10 @@ export const statusOf: { readonly [K in RejectionKind]: number } = {
   unavailable: 503
 }
 
-/** Exit codes of the command line: 0 ok, 1 failed, 3 not found, 4 not allowed, 5 invalid, 6 conflict or shortage, 7 needs the network. */
+/**
+ * Exit codes of the command line: 0 ok, 1 failed, 3 not found, 4 not allowed, 5 invalid, 6 conflict or shortage, 7
+ * needs the network.
+ */
 export const exitCodeOfStatus = (status: number): number =>
   status < 400
     ? 0

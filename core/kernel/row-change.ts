@@ -1,7 +1,9 @@
-/** Row changes as data: what a projection answers with, what the one applier carries out, what a replica can take back. */
-import type { AnyRow, RowOf, Table } from "./table.ts"
+/**
+ * Row changes as data: what a projection answers with, what the one applier carries out, what a replica can take back.
+ */
+import type { AnyRow, Key, RowOf, Table } from "./table.ts"
 
-export type Key = number | string
+export type { Key } from "./table.ts"
 export type Where = { readonly [column: string]: string | number | boolean | null | ReadonlyArray<string | number> }
 export type RowChange =
   | { readonly op: "insert"; readonly table: Table; readonly row: AnyRow }

@@ -1,4 +1,7 @@
-/** The runtime whose verdict is final: ids and numbers from its own sequences, events into the journal for everyone. */
+/**
+ * The runtime of the server, where decisions are final: ids and numbers from its own sequences, events into the
+ * journal.
+ */
 import { Effect, Layer } from "effect"
 import type { Catalogue } from "./catalogue.ts"
 import { allocateIds, nextDocumentNumber, releaseIds } from "./ids.ts"

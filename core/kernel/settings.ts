@@ -1,4 +1,4 @@
-/** Settings: groups of keys with defaults, kept as events like all else; a table holds what was changed. */
+/** Settings: groups of keys with defaults, recorded as events; a table holds the keys that were changed. */
 import type { RowChange } from "./row-change.ts"
 import { Schema } from "effect"
 import { streamOf } from "./event.ts"
@@ -15,7 +15,7 @@ export const settings_table = plainTable(
   {
     indexes: [["group"]],
     entity: "setting",
-    // Rules of every kind go by settings; how the interface is guarded is for those who keep them.
+    // Rules need settings of every kind; those that guard the API are seen by people who manage them only.
     visibility: {
       all_columns: ["settings.*"],
       granted_columns: [{ to: "everyone", columns: ["group", "value", "updated_at"] }],

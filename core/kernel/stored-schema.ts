@@ -1,17 +1,18 @@
 /**
- * Schemas of what the journal keeps: the values of columns as they lie in memory, from the columns' own declarations.
- * Limits and formats were the input's to check; here only the type of each value counts, so that what an earlier release
- * accepted can be read for ever.
+ * Schemas of what the journal keeps: values of columns as they are in memory, from the declarations of the columns.
+ * Limits and formats are checked on input only; here only the type of each value counts, so that what an earlier
+ * release accepted can always be read.
  */
 import { Schema } from "effect"
 import type { Field, Fields, FieldType } from "./field.ts"
 import { isJsonObject, type Json, type JsonObject } from "./json.ts"
 import type { AnyRow, RowOf, Table } from "./table.ts"
+import { typed } from "./typed-schema.ts"
 
-/** A codec that reads what it writes: events are kept in the form in which they lie in memory. */
+/** Encoded and decoded form are the same: events are kept as they are in memory. */
 export type Stored<T> = Schema.Codec<T, T>
 
-/** Any JSON: a document of somebody's own. What comes from a parser is JSON; nothing is left to check. */
+/** Any JSON. It comes from a JSON parser, so that only its presence is checked. */
 export const anyJson: Stored<Json> = Schema.declare<Json>((value): value is Json => value !== undefined, {
   identifier: "Json"
 })
@@ -47,10 +48,10 @@ const schemaOfType = (type: FieldType): Schema.Codec<unknown, unknown> => {
 const mapValues = <V>(fields: Fields, of: (field: Field) => V): { readonly [name: string]: V } =>
   Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, of(field)]))
 
-/** The value of one field as a column keeps it. The one place that gives a field's declared type to its schema. */
+/** The value of one field as a column keeps it. */
 export const storedValue = <T>(field: Field<T>): Stored<T> => {
   const schema = schemaOfType(field.type)
-  return (field.nullable ? Schema.NullOr(schema) : schema) as unknown as Stored<T>
+  return typed(field.nullable ? Schema.NullOr(schema) : schema)
 }
 
 /** Some columns of a row, each as the table declares it. */
@@ -75,42 +76,45 @@ export const withoutStamps = <R extends AnyRow>(row: R): Without<R, "created_at"
 export type Without<Row, Names> = { readonly [K in keyof Row as K extends Names ? never : K]: Row[K] }
 
 const stamps: ReadonlySet<string> = new Set(["created_at", "updated_at", "deleted_at"])
-const optional = (columns: ReadonlyArray<readonly [string, Field]>) =>
-  Object.fromEntries(columns.map(([name, field]) => [name, Schema.optionalKey(storedValue(field))]))
+/** The Schemas of a table's columns, but those left out. */
+const columnSchemas = (
+  table: Table,
+  isLeftOut: (column: string) => boolean,
+  schemaOf: (field: Field) => Schema.Top
+): { readonly [column: string]: Schema.Top } =>
+  Object.fromEntries(
+    Object.entries(table.columns)
+      .filter(([name]) => !isLeftOut(name))
+      .map(([name, field]) => [name, schemaOf(field)])
+  )
+const noColumn = (): boolean => false
+const isStamp = (column: string): boolean => stamps.has(column)
+const optional = (field: Field): Schema.Top => Schema.optionalKey(storedValue(field))
 
-/** How descriptions name these schemas; `documents.ts` of the events tells rows by it. */
+/** How descriptions name these Schemas; `event-description.ts` knows columns and rows of a table by it. */
 const columnsName = (table: Table, more = ""): string => `${more}columns of ${table.name}`
 const rowName = (table: Table): string => `a row of ${table.name}`
+const columnsOrRow = <T>(columns: { readonly [column: string]: Schema.Top }, identifier: string): Stored<T> =>
+  typed(Schema.Struct(columns).annotate({ identifier }))
 
 /** Some columns of a row. */
 export const someColumns = <T extends Table>(table: T): Stored<SomeColumns<T>> =>
-  Schema.Struct(optional(Object.entries(table.columns))).annotate({
-    identifier: columnsName(table)
-  }) as unknown as Stored<SomeColumns<T>>
+  columnsOrRow(columnSchemas(table, noColumn, optional), columnsName(table))
 /** Some columns of the row with this `id`. */
 export const keyedColumns = <T extends Table>(table: T): Stored<KeyedColumns<T>> =>
-  Schema.Struct({ ...optional(Object.entries(table.columns)), id: Schema.Int }).annotate({
-    identifier: columnsName(table, "the key and ")
-  }) as unknown as Stored<KeyedColumns<T>>
+  columnsOrRow({ ...columnSchemas(table, noColumn, optional), id: Schema.Int }, columnsName(table, "the key and "))
 /**
- * A row that is made, without its stamps: they follow from when the event was recorded. Columns that a later release added
- * are absent from earlier events; the row is then made with their defaults.
+ * A row that is made, without its stamps: they follow from when the event was recorded. Columns that a later release
+ * added are absent from earlier events; the row is then made with their defaults.
  */
 export const newRow = <T extends Table>(table: T): Stored<KeyedColumns<T>> =>
-  Schema.Struct({
-    ...optional(Object.entries(table.columns).filter(([name]) => !stamps.has(name))),
-    id: Schema.Int
-  }).annotate({ identifier: rowName(table) }) as unknown as Stored<KeyedColumns<T>>
+  columnsOrRow({ ...columnSchemas(table, isStamp, optional), id: Schema.Int }, rowName(table))
 /** A row of which every column is there, but its stamps and those left out. */
 export const wholeRow = <T extends Table, const Left extends string = never>(
   table: T,
   ...left_out: ReadonlyArray<Left>
-): Stored<Without<NewRow<T>, Left>> =>
-  Schema.Struct({
-    ...Object.fromEntries(
-      Object.entries(table.columns)
-        .filter(([name]) => !stamps.has(name) && !left_out.includes(name as Left))
-        .map(([name, field]) => [name, storedValue(field)])
-    ),
-    id: Schema.Int
-  }).annotate({ identifier: rowName(table) }) as unknown as Stored<Without<NewRow<T>, Left>>
+): Stored<Without<NewRow<T>, Left>> => {
+  const names = new Set<string>(left_out)
+  const columns = columnSchemas(table, (name) => isStamp(name) || names.has(name), storedValue)
+  return columnsOrRow({ ...columns, id: Schema.Int }, rowName(table))
+}

@@ -1,5 +1,4 @@
-/** Tables, declared once: the columns people report on, the indexes lists need, the truths the database holds for us. */
-import type { Visibility } from "./visibility.ts"
+/** Tables, declared once: columns, the indexes lists need, and the constraints that the database enforces. */
 import {
   type ColumnValues,
   type Field,
@@ -9,10 +8,14 @@ import {
   timestamp,
   type ValuesOf
 } from "./field.ts"
+import type { Viewer } from "./viewer.ts"
+
+/** A row's key: an id, or a text where the table chose one. */
+export type Key = number | string
 
 export interface Unique {
   readonly columns: ReadonlyArray<string>
-  /** The input field to blame, and what to tell. */
+  /** The input field to blame, and the message of the 422. */
   readonly field: string
   readonly message: string
   /** Only rows with this boolean column true (or, for nullable columns, rows that have a value) count. */
@@ -54,7 +57,7 @@ export interface Table<F extends Fields = Fields> {
   readonly merged_by: MergedBy | undefined
   /** Columns that name a row to people: the first that says something does. */
   readonly named_by: ReadonlyArray<string>
-  /** Ids in one block that a device is lent. */
+  /** How many ids a device leases at once. */
   readonly lease_block_size: number
   readonly occupancy: Occupancy | undefined
   readonly bookkeeping: ReadonlyArray<string>
@@ -84,8 +87,8 @@ export interface Occupancy {
   readonly wanted: { readonly field: string; readonly table: string; readonly holder: string; readonly kind: string }
 }
 /**
- * The event that merges one row into another, and the keys of its data that name the row that goes and the row that stays;
- * `doubled` is the key under which it names, by table, the holders that are deleted (`merge_once_per`).
+ * The event that merges one row into another, and the keys of its data that name the row that goes and the row that
+ * stays; `doubled` is the key under which it names, by table, the holders that are deleted (`merge_once_per`).
  */
 export interface MergedBy {
   readonly event: string
@@ -106,9 +109,34 @@ export interface RowStream {
   readonly column: string
 }
 export type RowOf<T> = T extends Table<infer F> ? ValuesOf<F> : never
-/** A row of a table nobody looks into by name. */
+/** A row of any table. */
 export type AnyRow = { readonly [column: string]: unknown }
 
+/**
+ * Any one of these permissions is enough; `members.*` is any of an area but `access`, which opens a page and no data.
+ */
+export type Audience = "everyone" | ReadonlyArray<string>
+export interface GrantedColumns {
+  readonly to: Audience
+  readonly columns: ReadonlyArray<string>
+}
+export interface Visibility {
+  /** To whom endpoints show whole rows, or answer with them. */
+  readonly all_columns: Audience
+  /**
+   * Columns that rules and answers about other things need, beside the key, when it was made and whether it is deleted.
+   */
+  readonly granted_columns?: ReadonlyArray<GrantedColumns>
+  /** Rows that are a person's own, or not for them, by their key. */
+  readonly by_key?: (key: Key, viewer: Viewer) => "whole" | "none" | undefined
+  /**
+   * Answers about other things show single rows of this table to people who are not given the table: those answers are
+   * the server's to give, as which rows they show follows from rows elsewhere.
+   */
+  readonly shown_by_reference?: true
+  /** Rows that say themselves for whom they are: all or nothing. Events of such tables carry whole rows. */
+  readonly by_row?: (row: AnyRow, viewer: Viewer) => boolean
+}
 export interface TableOptions {
   /** Default: the table's name without its last letter. */
   readonly entity?: string
@@ -122,15 +150,15 @@ export interface TableOptions {
   readonly reference?: boolean
   /** A row whose key is there already stays as it is: for notes taken whenever something happens, once or again. */
   readonly on_conflict_ignore?: boolean
-  /** Without it, only whoever may see everything. */
+  /** Without it, rows are seen by people who may see everything only. */
   readonly visibility?: Visibility
   readonly references?: ReadonlyArray<ReferenceByType>
   readonly merged_by?: MergedBy
   /** Default: `name`, where there is such a column. */
   readonly named_by?: ReadonlyArray<string>
   /**
-   * Half of it is the least a device leaves the network with: enough for a long evening of quotes and packing. Default 50,
-   * for what is rarely made in the field.
+   * Half of it is the least a device leaves the network with: enough for a long evening of quotes and packing. Default
+   * 50, for what is rarely made in the field.
    */
   readonly lease_block_size?: number
   readonly occupancy?: Occupancy
@@ -141,7 +169,7 @@ export interface TableOptions {
   /** Its events may change what somebody may see: whoever follows the journal is looked up again after one. */
   readonly changes_reader?: boolean
 }
-const ids_lent_default = 50
+const lease_block_size_default = 50
 const namedBy = (fields: Fields, { named_by }: TableOptions): ReadonlyArray<string> =>
   named_by ?? ("name" in fields ? ["name"] : [])
 export interface Stamped extends Fields {
@@ -182,7 +210,7 @@ export const table = <F extends Fields>(name: string, fields: F, options: TableO
   references: options.references ?? [],
   merged_by: options.merged_by,
   named_by: namedBy(fields, options),
-  lease_block_size: options.lease_block_size ?? ids_lent_default,
+  lease_block_size: options.lease_block_size ?? lease_block_size_default,
   occupancy: options.occupancy,
   bookkeeping: options.bookkeeping ?? [],
   refused_as: options.refused_as ?? {},
@@ -212,7 +240,7 @@ export const plainTable = <F extends Fields>(
   references: options.references ?? [],
   merged_by: options.merged_by,
   named_by: namedBy(columns, options),
-  lease_block_size: options.lease_block_size ?? ids_lent_default,
+  lease_block_size: options.lease_block_size ?? lease_block_size_default,
   occupancy: options.occupancy,
   bookkeeping: options.bookkeeping ?? [],
   refused_as: options.refused_as ?? {},
@@ -221,11 +249,11 @@ export const plainTable = <F extends Fields>(
 
 export const isSearchable = (field: Field): boolean =>
   (field.type.kind === "text" || field.type.kind === "json") && field.type.search === true
-/** The twin column that filters without regard to case look at. */
+/** The case-folded column beside a searchable one: filters that ignore case use it. */
 export const caseFoldedName = (column: string): string => `${column}_folded`
 /** Unicode case folding in one place, the same on both engines. */
 export const foldCase = (value: string): string => value.normalize("NFC").toLowerCase()
-/** What the twin of a searchable column holds: the text folded; of a document its texts. */
+/** What the case-folded column holds: the text folded; of a document its texts. */
 export const caseFoldedValue = (field: Field, value: unknown): unknown =>
   field.type.kind !== "json"
     ? foldCase(String(value))

@@ -1,7 +1,7 @@
 /**
  * What somebody may do through their token. A device holds rows rather than answers, so a token that may sync must not
- * open to it what the same token is refused when it asks: a permission counts while an endpoint that needs it is open to
- * the token as well.
+ * open to it what the same token is refused when it asks: a permission counts while an endpoint that needs it is open
+ * to the token as well.
  */
 import type { Catalogue } from "./catalogue.ts"
 import { hasAbility, type Viewer } from "./viewer.ts"
@@ -18,7 +18,8 @@ const areaOf = (permission: string): string => permission.slice(0, permission.in
 const permissionIndexOf = (catalogue: Catalogue): PermissionIndex => {
   const before = permission_indexes.get(catalogue)
   if (before !== undefined) return before
-  // An endpoint that takes one of several permissions says little about each: it counts where no other names the permission.
+  // An endpoint that takes one of several permissions says little about each: it counts where no other names the
+  // permission.
   const alone = new Map<string, Set<string>>(),
     shared = new Map<string, Set<string>>()
   const note = (map: Map<string, Set<string>>, name: string, abilities: ReadonlyArray<string>): void => {
@@ -44,7 +45,10 @@ const permissionIndexOf = (catalogue: Catalogue): PermissionIndex => {
   return known
 }
 
-/** The same person with the permissions their token lets them use; the person as they are where the token carries every ability. */
+/**
+ * The same person with the permissions their token lets them use; the person as they are where the token carries every
+ * ability.
+ */
 export const restrictToToken = (catalogue: Catalogue, viewer: Viewer): Viewer => {
   if (viewer.abilities.has("*")) return viewer
   const { abilities, permissions } = permissionIndexOf(catalogue)

@@ -2,7 +2,7 @@
 export interface Viewer {
   readonly user_id: number
   readonly name: string
-  readonly member_id: number | null
+  readonly person_id: number | null
   readonly is_owner: boolean
   readonly is_active: boolean
   readonly role_ids: ReadonlyArray<number>

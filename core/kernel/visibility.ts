@@ -1,38 +1,19 @@
 /**
- * Who may see what of a table's rows. The interface guards endpoints; a device that holds the rows themselves needs the
- * same said of tables: rows go to whom an endpoint would show them, and of other rows what the rules and answers of the
- * endpoints a person may call need, column by column.
+ * Who may see which rows and columns of a table. Permissions guard endpoints; a device has the rows themselves, so that
+ * tables declare the same: a device is sent the rows that an endpoint would show to its user, and of other rows the
+ * columns that rules and answers of the endpoints its user may call need.
  */
-import type { Key } from "./row-change.ts"
 import type { Field } from "./field.ts"
-import type { AnyRow, Table } from "./table.ts"
+import type { Audience, Key, Table, Visibility } from "./table.ts"
 import { hasOnePermission, type Viewer } from "./viewer.ts"
 
-/** Any one of these permissions is enough; `members.*` is any of an area but `access`, which opens a page and no data. */
-export type Audience = "everyone" | ReadonlyArray<string>
-export interface GrantedColumns {
-  readonly to: Audience
-  readonly columns: ReadonlyArray<string>
-}
-export interface Visibility {
-  /** To whom endpoints show whole rows, or answer with them. */
-  readonly all_columns: Audience
-  /** Columns that rules and answers about other things need, beside the key, when it was made and whether it is deleted. */
-  readonly granted_columns?: ReadonlyArray<GrantedColumns>
-  /** Rows that are a person's own, or not for them, by their key. */
-  readonly by_key?: (key: Key, viewer: Viewer) => "whole" | "none" | undefined
-  /**
-   * Answers about other things show single rows of this table to people who are not given the table: those answers are
-   * the server's to give, as which rows they show follows from rows elsewhere.
-   */
-  readonly shown_by_reference?: true
-  /** Rows that say themselves for whom they are: all or nothing. Events of such tables carry whole rows. */
-  readonly by_row?: (row: AnyRow, viewer: Viewer) => boolean
-}
+export type { Audience, GrantedColumns, Visibility } from "./table.ts"
+
 /** Reference data that answers of every kind are made with. */
 export const visible_to_all: Visibility = { all_columns: "everyone" }
 /**
- * Whoever may read the action log may read everything in it: it tells every event of every table (rules/conventions 12).
+ * The permission to read the action log is one to read everything: it shows every event of every table
+ * (rules/conventions 12).
  */
 export const full_read_permission = "action-log.view"
 
@@ -55,20 +36,22 @@ export const hasBusinessAbility = (viewer: Viewer): boolean => {
 const hasAnyPermission = (viewer: Viewer, holders: Audience): boolean =>
   holders === "everyone" ? hasBusinessAbility(viewer) : holders.some((one) => hasPermission(viewer, one))
 
-/** Which row it is, after all that may have happened to the server, and whether it is there. */
+/** Always sent: when a row was made (ids may be reused after a restore) and whether it is deleted. */
 const always_granted = ["created_at", "deleted_at"]
 
-/** A table that says nothing is seen by whoever reads everything. */
+/**
+ * The columns of a table that this person sees. A table without `visibility` is seen with `full_read_permission` only.
+ */
 export const visibleColumnsOf = ({ visibility, key, columns }: Table, viewer: Viewer): VisibleColumns => {
   if (
     hasOnePermission(viewer, full_read_permission) ||
     (visibility !== undefined && hasAnyPermission(viewer, visibility.all_columns))
   )
     return "whole"
-  const lent = visibility?.granted_columns?.filter(({ to }) => hasAnyPermission(viewer, to)) ?? []
-  return lent.length === 0
+  const granted = visibility?.granted_columns?.filter(({ to }) => hasAnyPermission(viewer, to)) ?? []
+  return granted.length === 0
     ? undefined
-    : new Set([key, ...always_granted.filter((name) => name in columns), ...lent.flatMap((one) => one.columns)])
+    : new Set([key, ...always_granted.filter((name) => name in columns), ...granted.flatMap((one) => one.columns)])
 }
 
 /** All columns but these. */
@@ -77,7 +60,10 @@ export const allColumnsExcept = (
   ...left_out: ReadonlyArray<string>
 ): ReadonlyArray<string> => Object.keys(columns).filter((name) => !left_out.includes(name))
 
-/** What stands in a column that is not for the reader: its default, or nothing; where that must be unique, the row's key in another guise. */
+/**
+ * The placeholder for a column the reader may not see: its default, or nothing; a unique value derived from the key
+ * where it must be unique.
+ */
 export const redactedValue = (table: Table, column: string, key: Key): unknown => {
   const field = table.columns[column]!
   const { nullable, type } = field

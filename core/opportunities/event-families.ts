@@ -9,7 +9,7 @@
 import { Schema } from "effect"
 import { remove, type RowChange, update } from "../kernel/row-change.ts"
 import { type NewEvent, type ProjectionContext, streamOf } from "../kernel/event.ts"
-import { type ActivityValues, type AnyEventType, eventType } from "../kernel/event-type.ts"
+import { type ActivityValues, type AnyEventType, type EventType, eventType } from "../kernel/event-type.ts"
 import type { Json, JsonObject } from "../kernel/json.ts"
 import {
   jsonObject,
@@ -117,12 +117,12 @@ export const headerChanges = <const Name extends string>(declared: {
     make: (name, row, set, also = {}) => types[name].make({ id: row.id, set, was: columnsBefore(row, set), also })
   }
 }
-const declareEach = <Name extends string, D>(
+const declareEach = <Name extends string, D, Data>(
   declared: { readonly [N in Name]: D },
-  declare: (name: Name, one: D) => AnyEventType
-): { readonly [N in Name]: AnyEventType } =>
+  declare: (name: Name, one: D) => EventType<Data>
+): { readonly [N in Name]: EventType<Data> } =>
   Object.fromEntries(Object.entries<D>(declared).map(([name, one]) => [name, declare(name as Name, one)])) as {
-    readonly [N in Name]: AnyEventType
+    readonly [N in Name]: EventType<Data>
   }
 
 /** Names the child row in an event's data: `item_id` for the child `item`. */
@@ -187,8 +187,12 @@ export const childEvents = <const Child extends string, T extends Table>(child: 
     )
     return {
       types: Object.values<AnyEventType>(types),
-      make: (row: RowOf<T> & OwnedRow, name: Name, set: SomeColumns<T>, also: JsonObject = {}): NewEvent =>
-        types[name].make({ id: row.opportunity_id, [id_key]: row.id, set, was: columnsBefore(row, set), also })
+      /** Each kind of event by its name. */
+      kinds: types,
+      make: (row: RowOf<T> & OwnedRow, name: Name, set: SomeColumns<T>, also: JsonObject = {}): NewEvent => {
+        const kind: AnyEventType = types[name]
+        return kind.make({ id: row.opportunity_id, [id_key]: row.id, set, was: columnsBefore(row, set), also })
+      }
     }
   }
   /** The row goes; `was` is what the activity shows of it. */

@@ -41,7 +41,7 @@ const anonymise = command("POST", "/api/v1/members/{id}/anonymise", {
         custom_fields: yield* store.find(custom_fields, { module_type: memberResource.custom_module! })
       }
     }),
-  decide: (facts, input) => anonymiseMember(input.rows.id, input.viewer.member_id, facts),
+  decide: (facts, input) => anonymiseMember(input.rows.id, input.viewer.person_id, facts),
   respond: (_result, input) =>
     Effect.map(renderById(memberResource, input.rows.id.id, input.query, viewContext(input)), ok)
 })

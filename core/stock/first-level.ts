@@ -3,9 +3,10 @@ import { Effect, Result } from "effect"
 import type { DecideContext } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
 import { type Happened, reaction } from "../kernel/react.ts"
-import { createdEvent, initialRow } from "../kernel/crud-resource.ts"
+import { createdEvent, initialRow, rowCreated } from "../kernel/crud-resource.ts"
+import { type DataOf, dataOf } from "../kernel/event-type.ts"
 import { Store } from "../kernel/store/store.ts"
-import { bulk, type ProductRow } from "../products/schema.ts"
+import { bulk, type ProductRow, products } from "../products/schema.ts"
 import { stores, type StoreRow } from "../stores/stores.ts"
 import { stock_levels, stockLevelFields } from "./schema.ts"
 
@@ -29,18 +30,21 @@ export const firstStockLevel = (
   ]
 }
 
+const productCreated = rowCreated(products)
+const levelCreated = rowCreated(stock_levels)
 /** New bulk products without a stock level from the same command: an import makes the levels of its products itself. */
-const withoutStock = ({ all, events }: Happened): ReadonlyArray<Pick<ProductRow, "id" | "stock_method">> => {
-  const stocked = new Set(
-    all.filter(({ type }) => type === "stock_level.created").map(({ data }) => data["product_id"])
+const withoutStock = ({
+  all,
+  events
+}: Happened<DataOf<typeof productCreated>>): ReadonlyArray<Pick<ProductRow, "id" | "stock_method">> => {
+  const stocked = new Set(dataOf(levelCreated, all).map(({ product_id }) => product_id))
+  return events.flatMap(({ data: { id, stock_method } }) =>
+    stock_method === bulk && !stocked.has(id) ? [{ id, stock_method }] : []
   )
-  return events
-    .map(({ data }) => ({ id: Number(data["id"]), stock_method: Number(data["stock_method"]) }))
-    .filter(({ id, stock_method }) => stock_method === bulk && !stocked.has(id))
 }
 
 export const productStocked = reaction({
-  on: ["product.created"],
+  on: [productCreated],
   facts: (happened) =>
     Effect.gen(function* () {
       return withoutStock(happened).length === 0 ? [] : yield* (yield* Store).find(stores, {})

@@ -11,7 +11,7 @@ export const viewerOf = (
 ): Viewer => ({
   user_id: user.id,
   name: user.name,
-  member_id: user.member_id,
+  person_id: user.member_id,
   is_owner: user.is_owner,
   is_active: user.is_active,
   role_ids: user.role_ids,

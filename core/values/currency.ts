@@ -82,7 +82,9 @@ const byCode: ReadonlyMap<string, Currency> = new Map(currencies.map((row) => [r
 export const currencyOf = (code: string): Currency | undefined => byCode.get(code)
 export const isCurrency = (code: string): boolean => byCode.has(code)
 
-/** Decimals of a currency's minor unit: GBP 2, JPY 0, KWD 3. Codes are checked at the edge; a foreign one counts as 2. */
+/**
+ * Decimals of a currency's minor unit: GBP 2, JPY 0, KWD 3. Codes are checked at the edge; a foreign one counts as 2.
+ */
 export const scaleOf = (code: string): number => byCode.get(code)?.decimal_places ?? 2
 
 /** The code as stored: trimmed and upper-case; undefined when it is not text or not a known currency. */

@@ -39,7 +39,9 @@ export const wholeUnits = (value: Numeric): number => {
 
 const digits = /^(-?\d{1,60})(?:\.(\d{1,60}))?$/
 
-/** A number written in digits with no more decimals than the scale: its digits are the scaled integer. Else undefined. */
+/**
+ * A number written in digits with no more decimals than the scale: its digits are the scaled integer. Else undefined.
+ */
 export const plainScaled = (text: string, scale: number): bigint | undefined => {
   const written = digits.exec(text)
   const fraction = written?.[2] ?? ""

@@ -26,7 +26,8 @@ export const inverseOf = (rate: string): string =>
 
 /**
  * The rate from one currency to another at an instant: the stored pair, else the inverse of the reverse pair, else by
- * way of the base currency, cut to 8 decimals. Undefined when nothing connects them. Equal currencies give "1.00000000".
+ * way of the base currency, cut to 8 decimals. Undefined when nothing connects them. Equal currencies give
+ * "1.00000000".
  */
 export const findExchangeRate = (
   rates: ReadonlyArray<ExchangeRate>,

@@ -29,7 +29,10 @@ export const parseMoment = (text: string): Moment | undefined => {
     : momentOf(part(1), part(2), part(3), part(4), part(5), part(6), milliseconds, offset_minutes)
 }
 
-/** `2026-07-01T08:00:00`, with `.000` or without, and `Z` or `+02:00`: what programs write, read without looking for more. */
+/**
+ * `2026-07-01T08:00:00`, with `.000` or without, and `Z` or `+02:00`: what programs write, read without looking for
+ * more.
+ */
 const plainMoment = (text: string): Moment | undefined => {
   const { length } = text
   if (length !== 20 && length !== 24 && length !== 25 && length !== 29) return undefined

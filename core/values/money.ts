@@ -43,7 +43,10 @@ const inRange = (minor: number, rules: MoneyRules): Result.Result<number, string
   return Result.succeed(minor + 0)
 }
 
-/** Minor units as a decimal string at the currency's own scale: 12550 GBP is "125.50", 1234 KWD "1.234". Exact at any size. */
+/**
+ * Minor units as a decimal string at the currency's own scale: 12550 GBP is "125.50", 1234 KWD "1.234". Exact at any
+ * size.
+ */
 export const formatMoney = (minor: number | bigint, currency: string): string =>
   fromScaled(BigInt(minor), scaleOf(currency))
 
@@ -63,7 +66,10 @@ export const percentOfMoney = (minor: number, percent: Numeric): number => {
   )
 }
 
-/** What is left of an amount when `percent` on top of it is taken out again, rounded half away from zero to the minor unit. */
+/**
+ * What is left of an amount when `percent` on top of it is taken out again, rounded half away from zero to the minor
+ * unit.
+ */
 export const withoutPercent = (minor: number, percent: Numeric): number => {
   const plain = plainDecimal(percent)
   return (

@@ -34,7 +34,7 @@ export const clipped = (period: Period, limits: Period): Period | undefined => {
 export const dateAfter = (date: string, days = 1): string =>
   new Date(Date.parse(`${date}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10)
 
-/** Days of a span counted inclusively; 0 or less when `last` lies before `first`. */
+/** Days of a span counted inclusively; 0 or less when `last` is before `first`. */
 export const daysInclusive = (first: string, last: string): number =>
   Math.round((Date.parse(`${last}T00:00:00Z`) - Date.parse(`${first}T00:00:00Z`)) / 86_400_000) + 1
 
@@ -55,13 +55,16 @@ export const localDays = (first: string, last: string, zone: string): ReadonlyAr
   return days
 }
 
-/** A moment as asked for: an instant, and the plain date it was written as, if it was. */
+/** A moment as a request gives it: an instant, and the plain date it was written as, if it was. */
 export interface LocalMoment {
   readonly at: number
   readonly date: string | undefined
 }
 
-/** A plain `YYYY-MM-DD` is that store-local day, anything longer an instant (rules/availability 4). Undefined when neither. */
+/**
+ * A plain `YYYY-MM-DD` is that store-local day, anything longer an instant (rules/availability 4). Undefined when
+ * neither.
+ */
 export const momentOf = (text: string, zone: string): LocalMoment | undefined => {
   const trimmed = text.trim()
   if (/^\d{4}-\d{2}-\d{2}$/.test(trimmed)) {

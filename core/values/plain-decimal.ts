@@ -35,7 +35,9 @@ export const plainDecimal = (value: unknown): PlainDecimal | undefined => {
   return { parts: negative ? -parts : parts, per_one: powers[fraction]! }
 }
 
-/** `one × other ÷ divisor`, rounded half away from zero; whole numbers, the divisor above zero. Undefined beyond 2^53. */
+/**
+ * `one × other ÷ divisor`, rounded half away from zero; whole numbers, the divisor above zero. Undefined beyond 2^53.
+ */
 export const multiplyDivide = (one: number, other: number, divisor: number): number | undefined => {
   const product = one * other
   if (!Number.isSafeInteger(product) || !Number.isSafeInteger(one) || !Number.isSafeInteger(divisor)) return undefined

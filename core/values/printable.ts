@@ -1,7 +1,7 @@
 /**
  * Text that others wrote, on its way to somebody's screen. Control characters steer a terminal (ESC and the C1 controls
- * begin its sequences), and overrides of the direction of text show names in another order than they have. Each is shown
- * as U+FFFD, so that a reader sees that something stood there.
+ * begin its sequences), and overrides of the direction of text show names in another order than they have. Each is
+ * shown as U+FFFD, so that a reader sees that something stood there.
  */
 
 /** C0 and C1 controls, embeddings and overrides (U+202A to U+202E), isolates (U+2066 to U+2069). */
@@ -20,7 +20,7 @@ export const printableLine = (text: string): string =>
     .toWellFormed()
     .replace(/[\t\r\n\v\f\u0085\u2028\u2029]+/g, " ")
     .replace(steering, "\ufffd")
-/** JSON text with the same signs escaped: whoever parses it gets the data exactly as they are. Only texts hold such signs, so only texts change. */
+/** JSON text with the same characters escaped: parsing it gives exactly the same data, as only texts contain them. */
 export const printableJson = (json: string): string =>
   json.replace(
     /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,

@@ -23,7 +23,7 @@ export const millisOf = (instant: string): number => {
   }
   return millis
 }
-/** Thousands of lines and claims tell few different times. */
+/** Cached, as thousands of rows have few different times. */
 const lately = new Map<string, number>()
 const told_lately = new Map<number, string>()
 const lately_max = 2_000
@@ -37,7 +37,10 @@ export const parseDate = (text: string): string | undefined => {
   return date?.startsWith("0000") === true ? undefined : date
 }
 
-/** Any ISO date or time in the one form; a missing zone is UTC, a bare date its midnight (rules/conventions 7). Years 1 to 2199. */
+/**
+ * Any ISO date or time in the one form; a missing zone is UTC, a bare date its midnight (rules/conventions 7). Years 1
+ * to 2199.
+ */
 export const parseTimestamp = (text: string): string | undefined => {
   const moment = parseMoment(text)
   if (moment === undefined) return undefined

@@ -1,4 +1,7 @@
-/** Wall clocks of IANA time zones. A zone's clock changes are found once per year and kept: no `Intl` call per instant. */
+/**
+ * Wall clocks of IANA time zones. A zone's clock changes are computed once per year and cached: no `Intl` call per
+ * instant.
+ */
 import { instantOf } from "./time.ts"
 
 /** A stretch of time during which a zone's clock runs at one distance from UTC (milliseconds, half-open). */
@@ -12,7 +15,7 @@ const secondMillis = 1000
 const dayMillis = 86_400_000
 /** No zone changes its clock and back within a week, so a weekly look misses nothing. */
 const probeMillis = 7 * dayMillis
-/** Wider than any zone is away from UTC: −15 h (Manila of old) to +15 h. */
+/** Wider than any zone is away from UTC: −15 h (Manila before 1845) to +15 h. */
 const reachMillis = 26 * 3_600_000
 
 const clocks = new Map<string, Intl.DateTimeFormat>()

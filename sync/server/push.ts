@@ -28,6 +28,7 @@ import {
 } from "../protocol/wire.ts"
 import { textDigest } from "./erasure.ts"
 import { lockReplica, replica_verdicts, replicas, verdictKey } from "./tables.ts"
+import { wordsOf } from "../../core/kernel/words.ts"
 
 export const revoked_message = "This device has been revoked; its unsent commands stay with it for review."
 
@@ -250,7 +251,7 @@ const otherRow = Effect.fnUntraced(function* ({
         ? []
         : yield* store.find(journal, { stream: streamOf(table.entity, Number(id)), version: 1 })
     if (first !== undefined && first.command_id === made_by) continue
-    const called = table.entity.replaceAll("_", " ")
+    const called = wordsOf(table)
     return {
       status: 422,
       message: `The ${called} ${id} may be another one by now: the server was put back from a backup since it was seen, and its ${called} ${id} was made at another time. Record it again if that is the one meant.`,

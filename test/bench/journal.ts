@@ -14,7 +14,7 @@ import * as Sqlite from "../../sync/sqlite/client.ts"
 export const owner: Viewer = {
   user_id: 1,
   name: "Owner",
-  member_id: null,
+  person_id: null,
   is_owner: true,
   is_active: true,
   role_ids: [],

@@ -57,7 +57,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "nobody is asked for the permission",
-    file: engine,
+    file: "core/kernel/prepare.ts",
     within: "authorizeCall",
     find: "yield* checkPermission(endpoint, viewer)",
     replace: "",
@@ -65,7 +65,7 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "rows that are gone are found by references",
-    file: engine,
+    file: "core/kernel/prepare.ts",
     within: "missingReferences",
     find: 'if (row === undefined || (one.live && table.soft_delete && row["deleted_at"] !== null)) errors',
     replace: "if (row === undefined) errors",

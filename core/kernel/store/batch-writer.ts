@@ -1,8 +1,9 @@
 /**
- * Carrying out row changes by few statements. New rows wait, to be inserted together; so do changes of rows by their keys
- * and deletions of all rows of some parent, to be made together. What a change does to a row that waits is done to it
- * where it waits. Changes that a constraint stands between are made at once, in their order.
+ * Carrying out row changes by few statements. New rows wait, to be inserted together; so do changes of rows by their
+ * keys and deletions of all rows of some parent, to be made together. What a change does to a row that waits is done to
+ * it where it waits. Changes that a constraint stands between are made at once, in their order.
  */
+import { itemAt } from "../../values/list.ts"
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import type { RowChange, Where } from "../row-change.ts"
@@ -27,14 +28,14 @@ interface PendingDelete {
   readonly column: string
   readonly values: Set<string | number>
 }
-/** What waits for one table; carried out in this order. */
+/** Changes of one table that are not written yet; written in this order. */
 interface WriteBatch {
   pending_delete: PendingDelete | undefined
   inserts: Map<unknown, AnyRow>
   updates: Map<unknown, AnyRow>
   index: BatchIndex | undefined
 }
-/** Keys of waiting rows by what stands in a column. */
+/** Keys of rows that are not written yet, by the value of a column. */
 interface BatchIndex {
   readonly column: string
   readonly keys: Map<unknown, Array<unknown>>
@@ -58,7 +59,10 @@ export const makeBatchWriter = ({
             change({
               op: "delete_where",
               table,
-              where: { ...pending_delete.fixed, [pending_delete.column]: values.length === 1 ? values[0]! : values }
+              where: {
+                ...pending_delete.fixed,
+                [pending_delete.column]: values.length === 1 ? itemAt(values, 0) : values
+              }
             }),
           { discard: true }
         )
@@ -159,7 +163,7 @@ export const makeBatchWriter = ({
 }
 const inSequence = (...steps: ReadonlyArray<Sql>): Sql => Effect.forEach(steps, (step) => step, { discard: true })
 
-/** Keys of waiting rows with the value, and perhaps of rows that had it or are gone: looked up, not searched for. */
+/** Keys of unwritten rows with the value, found by an index; some may no longer have it or be deleted. */
 const keysMatching = (table: Table, waiting: WriteBatch, { column, values }: PendingDelete): ReadonlyArray<unknown> => {
   if (waiting.inserts.size === 0) return []
   if (waiting.index?.column !== column) {

@@ -101,7 +101,7 @@ const overlapTriggers = (table: Table, rule: Rule): ReadonlyArray<string> =>
       `and other.${quote(rule.from)} < new.${quote(rule.to)} and other.${quote(rule.to)} > new.${quote(rule.from)}); end`
   )
 
-/** Column names and bound values of a change, folded twins included. */
+/** Column names and bound values of a change, case-folded columns included. */
 export const encodeRow = (
   table: Table,
   row: { readonly [column: string]: unknown },
@@ -120,7 +120,7 @@ export const encodeRow = (
   return bound
 }
 
-/** Decoder of a table's rows: drops folded twins, restores decimals. Compiled once per table and dialect. */
+/** Decoder of a table's rows: drops case-folded columns, restores decimals. Compiled once per table and dialect. */
 export const rowDecoder = (
   table: Table,
   dialect: Dialect

@@ -8,7 +8,10 @@ import { Store } from "./store.ts"
 
 const rows_per_page = 2_000
 
-/** The rows after a key, from the first one without it; an empty page is the end. Cost: one look at the key's index a page. */
+/**
+ * The rows after a key, from the first one without it; an empty page is the end. Cost: one look at the key's index a
+ * page.
+ */
 export const rowsAfter = Effect.fnUntraced(function* (
   table: Table,
   after: Key | undefined

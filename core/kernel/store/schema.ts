@@ -2,6 +2,7 @@
  * The schema of a database: made when new, brought forward when older, refused when newer. Tables folded from the
  * journal are never altered: when their declaration changed they are dropped and folded again from what happened.
  */
+import { itemAt } from "../../values/list.ts"
 import { Data, Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import { type Catalogue, foldStored } from "../catalogue.ts"
@@ -76,7 +77,10 @@ export const ensureSchema = Effect.fnUntraced(function* (
   )
 })
 
-/** The rest of the caller's transaction waits for locks and works as long as it takes: a database is brought forward whole or not at all. */
+/**
+ * The rest of the caller's transaction waits for locks and works as long as it takes: a database is brought forward
+ * whole or not at all.
+ */
 export const withoutTimeouts: Effect.Effect<void, SqlError.SqlError, Store> = Effect.flatMap(Store, (store) =>
   store.dialect === "pg"
     ? Effect.asVoid(store.run("set local lock_timeout = 0; set local statement_timeout = 0"))
@@ -119,10 +123,10 @@ const storedMeta = Effect.fnUntraced(function* (store: StoreShape, key: string) 
   if ((yield* columnsIn(store, meta.name)).length === 0) return undefined
   return (yield* store.get(meta, key))?.value
 })
-/** What tells this journal from any other. */
+/** Identifies this journal; a replica of another epoch syncs from the start. */
 export const epochOf = (store: StoreShape): Effect.Effect<string, SqlError.SqlError> =>
   Effect.map(store.get(meta, "epoch"), (row) => row?.value ?? "0")
-/** From now on it is another journal than its followers know; they begin again. */
+/** Makes it a new journal: replicas sync again from the start. */
 export const beginEpoch = (store: StoreShape, at: string): Effect.Effect<void, SqlError.SqlError> =>
   setMeta(store, "epoch", at.replace(/[^0-9]/g, ""))
 const setMeta = (store: StoreShape, key: string, value: string): Effect.Effect<void, SqlError.SqlError> =>
@@ -139,18 +143,18 @@ const dropTables = Effect.fnUntraced(function* (store: StoreShape, catalogue: Ca
   for (const name of names) yield* store.run(`drop table if exists "${name}"`)
 })
 
-/** Folds the whole journal into the (empty) tables, page by page. */
+/** Projects the whole journal into the (empty) tables, page by page. */
 export const projectJournal = Effect.fnUntraced(function* (catalogue: Catalogue) {
   const store = yield* Store
   for (let position = 0; ;) {
     const events = yield* eventsAfter(store, position, 2_000)
     if (events.length === 0) return
     yield* store.apply(events.flatMap((event) => foldStored(catalogue, event, event)))
-    position = events.at(-1)!.position
+    position = itemAt(events, -1).position
   }
 })
 
-/** Empties every table folded from the journal and folds it again: the same rows must come out. */
+/** Empties every projected table and projects the journal again: the same rows must come out. */
 export const rebuild = Effect.fnUntraced(function* (catalogue: Catalogue) {
   const store = yield* Store
   yield* store.transaction(
@@ -162,7 +166,10 @@ export const rebuild = Effect.fnUntraced(function* (catalogue: Catalogue) {
   )
 })
 
-/** Writes the reference data of an empty database as events, and into any other what later releases brought; each once. Ids in seeds are fixed; sequences go on after them. */
+/**
+ * Writes the reference data of an empty database as events, and into any other what later releases brought; each once.
+ * Ids in seeds are fixed; sequences go on after them.
+ */
 export const seed = Effect.fnUntraced(function* (catalogue: Catalogue, at: string, more: ReadonlyArray<NewEvent> = []) {
   const store = yield* Store
   yield* store.transaction(
@@ -178,7 +185,7 @@ export const seed = Effect.fnUntraced(function* (catalogue: Catalogue, at: strin
           if (events.length > 0) yield* append(store, events, metadata)
         }
       }
-      // A journal is known by the moment it began: a database made anew is another journal, and its followers begin again.
+      // The epoch identifies this journal; a new one forces a full sync of every replica.
       if ((yield* storedMeta(store, "epoch")) === undefined) yield* beginEpoch(store, at)
       yield* ensureSequences([...catalogue.tables, ...catalogue.server_tables])
     })

@@ -1,7 +1,8 @@
 /**
- * Reference data of releases later than a database. The journal itself tells what a database has been given: it goes
+ * Reference data of releases later than a database. The journal itself says what a database has been given: it goes
  * along with every backup and export. Nothing that was deleted here comes back.
  */
+import { itemAt } from "../../values/list.ts"
 import { Effect, Result } from "effect"
 import type { Catalogue, Slice } from "../catalogue.ts"
 import { projectEvent, type NewEvent } from "../event.ts"
@@ -47,7 +48,10 @@ export const initialSeeds = (
   ]
 }
 
-/** Appends what this database has not been given yet, once. Runs in the caller's transaction, which keeps other servers waiting. */
+/**
+ * Appends what this database has not been given yet, once. Runs in the caller's transaction, which keeps other servers
+ * waiting.
+ */
 export const applySeedAdditions = Effect.fnUntraced(function* (catalogue: Catalogue, at: string) {
   const store = yield* Store
   const parts = partsOf(catalogue, at)
@@ -78,7 +82,10 @@ export const applySeedAdditions = Effect.fnUntraced(function* (catalogue: Catalo
   }
 })
 
-/** Seeds name fixed ids. Where those of a table are in use, or leased to devices, new ones are drawn and what refers to them follows. */
+/**
+ * Seeds name fixed ids. Where those of a table are in use, or leased to devices, new ones are drawn and what refers to
+ * them follows.
+ */
 const withFreeIds = Effect.fnUntraced(function* (catalogue: Catalogue, events: ReadonlyArray<NewEvent>) {
   const tableOf = (event: NewEvent): Table | undefined =>
     catalogue.tables.find((table) => hasOwnIds(table) && event.type === `${table.entity}.created`)
@@ -86,9 +93,12 @@ const withFreeIds = Effect.fnUntraced(function* (catalogue: Catalogue, events: R
   for (const table of new Set(events.map(tableOf))) {
     if (table === undefined) continue
     const ids = events.filter((event) => tableOf(event) === table).map((event) => event.data["id"] as number)
-    const [, next] = (yield* nextIds([table]))[0]!
+    const [, next] = itemAt(yield* nextIds([table]), 0)
     if (next > 1)
-      drawn.set(table.name, new Map((yield* allocateIds(table.name, ids.length)).map((id, at) => [ids[at]!, id])))
+      drawn.set(
+        table.name,
+        new Map((yield* allocateIds(table.name, ids.length)).map((id, at) => [itemAt(ids, at), id]))
+      )
   }
   if (drawn.size === 0) return events
   return events.map((event): NewEvent => {

@@ -28,7 +28,7 @@ export const bindings = (dialect: Dialect): Bindings => {
 }
 
 const columnLists = new WeakMap<Table, string>()
-/** The stored columns of a table, without folded twins, ready for a select. */
+/** The stored columns of a table, without case-folded ones, ready for a select. */
 export const columnList = (table: Table, alias?: string): string => {
   if (alias !== undefined)
     return Object.keys(table.columns)

@@ -1,4 +1,7 @@
-/** Rows in and out, over Effect's SqlClient: typed reads, the one applier of row changes, faults told apart. */
+/**
+ * Rows in and out, over Effect's SqlClient: typed reads, the one place that applies row changes, and what database
+ * errors mean.
+ */
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import type { Key, RowChange, Where } from "../row-change.ts"
@@ -13,7 +16,10 @@ import { updateOne } from "./update.ts"
 export interface FindOptions {
   readonly order?: ReadonlyArray<string>
   readonly limit?: number
-  /** Keeps others from deleting the rows until the transaction ends, as a foreign key would (Postgres; SQLite has one writer anyway). */
+  /**
+   * Keeps others from deleting the rows until the transaction ends, as a foreign key would (Postgres; SQLite has one
+   * writer anyway).
+   */
   readonly lock?: boolean
 }
 export type Sql<A> = Effect.Effect<A, SqlError.SqlError>
@@ -165,13 +171,16 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
   }
 }
 
-/** The constraint a statement broke: its name, or of a unique index on SQLite its columns (`products.sku, products.store_id`). */
+/**
+ * The constraint a statement broke: its name, or of a unique index on SQLite its columns (`products.sku,
+ * products.store_id`).
+ */
 const constraintOf = ({ reason }: SqlError.SqlError): string => {
   const named = reason._tag === "UniqueViolation" ? reason : reason.cause
   return typeof named === "object" && named !== null && "constraint" in named ? String(named.constraint) : ""
 }
 
-/** What the database refused, told as the field to blame; undefined when it is no expected refusal. */
+/** What the database refused as a 422 on the field to blame; undefined when it is no expected refusal. */
 export const constraintRejection = (
   error: SqlError.SqlError,
   tables: ReadonlyArray<Table>
@@ -180,7 +189,7 @@ export const constraintRejection = (
   if (error.reason._tag !== "UniqueViolation")
     return tables.some((table) => table.no_overlap.some((rule) => rule.name === constraint)) ? "overlap" : undefined
   for (const table of tables) {
-    // Only a device that sends an id twice gets here; its other commands must not wait for that one for ever.
+    // Only a device that sends an id twice gets here; its other commands must not be blocked by that one.
     if (table.key === "id" && (constraint === `${table.name}.id` || constraint === `${table.name}_pkey`))
       return invalidField("ids", "One of its ids is taken.")
     for (const unique of table.uniques) {

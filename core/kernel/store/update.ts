@@ -1,4 +1,5 @@
 /** Changing many rows by their keys: those that get the same columns travel in one statement. */
+import { itemAt } from "../../values/list.ts"
 import type { AnyRow, Table } from "../table.ts"
 import { caseFoldedName, caseFoldedValue, isSearchable } from "../table.ts"
 import { type Dialect, encodeRow } from "./dialect.ts"
@@ -39,11 +40,11 @@ const rows_sent_max = 2_000
 export const updatesOf = (table: Table, rows: ReadonlyArray<KeyedSet>, dialect: Dialect): ReadonlyArray<Insert> =>
   [...Map.groupBy(rows, ({ set }) => Object.keys(set).join()).values()].flatMap((alike) =>
     alike.length === 1
-      ? [updateOne(table, alike[0]!, dialect)]
+      ? [updateOne(table, itemAt(alike, 0), dialect)]
       : dialect === "pg"
         ? chunked(alike, rows_sent_max).map((some) => sent(table, some))
         : inPowersOfTwo(alike, rows_bound_max).map((some) =>
-            some.length === 1 ? updateOne(table, some[0]!, dialect) : bound(table, some)
+            some.length === 1 ? updateOne(table, itemAt(some, 0), dialect) : bound(table, some)
           )
   )
 
@@ -60,7 +61,7 @@ const setting = (columns: ReadonlyArray<string>): string =>
 
 const bound = (table: Table, rows: ReadonlyArray<KeyedSet>): Insert => {
   const encoded = rows.map(({ key, set }) => ({ key, set: encodeRow(table, set, "sqlite") }))
-  const columns = Object.keys(encoded[0]!.set)
+  const columns = Object.keys(itemAt(encoded, 0).set)
   const row = `(${Array.from({ length: columns.length + 1 }, () => "?").join(", ")})`
   return {
     text:
@@ -83,7 +84,7 @@ const sent = (table: Table, rows: ReadonlyArray<KeyedSet>): Insert => {
     }
     return row
   })
-  const columns = Object.keys(whole[0]!).filter((name) => name !== table.key)
+  const columns = Object.keys(itemAt(whole, 0)).filter((name) => name !== table.key)
   return {
     text:
       `update ${quote(table.name)} set ${setting(columns)} from json_populate_recordset(null::${quote(table.name)}, $1::json) as given ` +

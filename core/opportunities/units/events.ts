@@ -25,6 +25,8 @@ const unit_changes = changes({
   asset_container_set: "A unit goes in a case.",
   asset_container_cleared: "A unit goes in no case."
 })
+/** What containers react to: a unit that left, and one that came back. */
+export const { asset_dispatched: unitDispatched, asset_returned: unitReturned } = unit_changes.kinds
 export type UnitChange = Parameters<typeof unit_changes.make>[1]
 /** `set`: the columns that change; `also`: what the activity shows beside them. */
 export const unitChanged = unit_changes.make

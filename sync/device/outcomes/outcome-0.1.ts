@@ -6,7 +6,7 @@
 import type { Catalogue } from "../../../core/kernel/catalogue.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"
 import type { Table } from "../../../core/kernel/table.ts"
-import { entityLabel } from "./entity-label.ts"
+import { wordsOf } from "../../../core/kernel/words.ts"
 
 /** The outcome in today's form. What names no row of a known table is left out: nothing says who may see it. */
 export const structuredOutcome = (catalogue: Catalogue, outcome: JsonObject): JsonObject => {
@@ -35,9 +35,9 @@ const structured = (tables: ReadonlyArray<Table>, entry: JsonObject): ReadonlyAr
 
 const labelIn = (tables: ReadonlyArray<Table>, text: Json | undefined): JsonObject | undefined => {
   if (typeof text !== "string") return undefined
-  const table = tables.find((one) => text.startsWith(`${entityLabel(one)} `))
+  const table = tables.find((one) => text.startsWith(`${wordsOf(one)} `))
   if (table === undefined) return undefined
-  const [key = "", ...name] = text.slice(entityLabel(table).length + 1).split(" ")
+  const [key = "", ...name] = text.slice(wordsOf(table).length + 1).split(" ")
   return {
     table: table.name,
     key: table.columns[table.key]?.type.kind === "text" ? key : Number(key),

@@ -1,7 +1,7 @@
 /** Outcomes of commands as people read them: rows, people and times in words. */
 import type { Catalogue } from "../../../core/kernel/catalogue.ts"
 import type { Json } from "../../../core/kernel/json.ts"
-import { entityLabel } from "./entity-label.ts"
+import { wordsOf } from "../../../core/kernel/words.ts"
 import type { Actor, ConcurrentChange, Holding, OverwrittenValue, RowLabel, ValueDifference } from "./outcome.ts"
 
 /** What somebody else did between a command's recording and its refusal. Values are as answers give them. */
@@ -37,7 +37,7 @@ export interface Difference {
 }
 
 const rowText = (catalogue: Catalogue, { table, key, name }: RowLabel): string =>
-  `${entityLabel(catalogue.table(table))} ${key}${name === null ? "" : ` ${name}`}`
+  `${wordsOf(catalogue.table(table))} ${key}${name === null ? "" : ` ${name}`}`
 const actorText = (actor: Actor | null): string | null => (actor === null ? null : (actor.name ?? `user ${actor.id}`))
 const holdingText = (catalogue: Catalogue, { quantity, by, from, to }: Holding): string =>
   `${quantity === null ? "" : `${quantity} by `}${rowText(catalogue, by)} from ${from} to ${to}`

@@ -9,11 +9,11 @@ import type { Fields } from "../../../core/kernel/field.ts"
 import type { JsonObject } from "../../../core/kernel/json.ts"
 import type { WireCommand } from "../../protocol/wire.ts"
 import { type CommandReference, referencesOfCommand, rowReference } from "../replica/references.ts"
-import { entityLabel } from "../outcomes/entity-label.ts"
 import type { Outbox } from "../outbox/outbox.ts"
 import type { OutboxCommand } from "../outbox/command.ts"
 import { type IdMap, remapBody, remapParams, remapPath } from "./id-remap.ts"
 import type { QueryResult } from "../replica/replica.ts"
+import { wordsOf } from "../../../core/kernel/words.ts"
 
 const refusal = (message: string, more: JsonObject = {}): QueryResult => ({ status: 422, body: { message, ...more } })
 /**
@@ -89,7 +89,7 @@ const idToday = (outbox: Outbox, creator: OutboxCommand, { table, id }: CommandR
   return undefined
 }
 const lostRow = ({ table, id, field }: CommandReference): QueryResult => {
-  const label = entityLabel(catalogue.table(table))
+  const label = wordsOf(catalogue.table(table))
   const message = `It means the ${label} ${id} that was to be made on this device. The server was put back from a backup since, and ${label} ${id} is another one by now.`
   return refusal(
     message,

@@ -72,7 +72,12 @@ const changedFields = Effect.fnUntraced(function* (
   )
   if (resource === undefined || elsewhere.length === 0) return kept
   // Fields that are no column of the same name are compared with what an answer shows.
-  const [view = {}] = yield* render(resource, [row as never], [], viewContext({ viewer, settings, now }))
+  const [view = {}] = yield* render(
+    resource,
+    [row as never],
+    [],
+    viewContext({ viewer, settings, now, composed: catalogue.composed })
+  )
   for (const field of elsewhere) {
     const own =
       field === "custom_fields"

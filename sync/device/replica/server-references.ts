@@ -9,6 +9,7 @@ import { Rejection } from "../../../core/kernel/rejection.ts"
 import { visibleColumnsOf } from "../../../core/kernel/visibility.ts"
 import type { Viewer } from "../../../core/kernel/viewer.ts"
 import { at_server } from "./history.ts"
+import { wordsOf } from "../../../core/kernel/words.ts"
 
 export const requireReferencedRows = Effect.fnUntraced(function* (
   catalogue: Catalogue,
@@ -30,7 +31,7 @@ export const requireReferencedRows = Effect.fnUntraced(function* (
   if (missing === undefined) return
   return yield* new Rejection({
     kind: "unavailable",
-    message: `The ${missing.replaceAll("_", " ")} is not kept on this device: leave the include ${missing} out, or ask the server (--remote).`,
+    message: `The ${wordsOf(missing)} is not kept on this device: leave the include ${missing} out, or ask the server (--remote).`,
     errors: { [at_server]: [missing] }
   })
 })

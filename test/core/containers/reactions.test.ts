@@ -66,10 +66,7 @@ const unit = (item_id: number, more: Partial<StockLevelRow> = {}): GivenRow =>
 const decide =
   (reaction: Reaction, happened: ReadonlyArray<NewEvent>, factsOf: (facts: Facts) => unknown) =>
   (facts: Facts): Decided<object> =>
-    Result.map(reaction.decide({ events: happened, all: happened }, factsOf(facts), facts.context), (events) => ({
-      events,
-      result: {}
-    }))
+    Result.map(reaction.decideOn(happened, factsOf(facts), facts.context), (events) => ({ events, result: {} }))
 
 const unpacked = (id: number, container_id: number): NewEvent => ({
   stream: `container:${container_id}`,

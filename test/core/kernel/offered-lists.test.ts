@@ -123,7 +123,13 @@ const insert = (table: Table, row: AnyRow): RowChange => ({ op: "insert", table,
 
 describe.each(engines)("every list on %s", (engine) => {
   let app: App
-  const context: ViewContext = { viewer: owner, settings: {}, now: "2026-06-18T12:00:00.000Z", base_currency: "GBP" }
+  const context: ViewContext = {
+    viewer: owner,
+    settings: {},
+    now: "2026-06-18T12:00:00.000Z",
+    base_currency: "GBP",
+    composed: catalogue.composed
+  }
   const apply = (...changes: ReadonlyArray<RowChange>) =>
     app.run(Effect.flatMap(Store, (store) => store.apply(changes)))
   beforeAll(async () => {

@@ -555,7 +555,7 @@ describe.each(engines)("lists on %s", (engine) => {
     const seller = {
       user_id: 2,
       name: "Sally",
-      member_id: null,
+      person_id: null,
       is_owner: false,
       is_active: true,
       role_ids: [],

@@ -1,12 +1,13 @@
 /** What follows in one slice from events of another: in the same transaction, in a settled order, or not at all. */
-import { Effect, Result } from "effect"
+import { Effect, Result, Schema } from "effect"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { catalogueOf, type Slice } from "../../../core/kernel/catalogue.ts"
+import { type Catalogue, catalogueOf, type Slice } from "../../../core/kernel/catalogue.ts"
 import { match } from "../../../core/kernel/dispatch.ts"
 import { runCommand } from "../../../core/kernel/engine.ts"
 import { event } from "../../../core/kernel/event.ts"
 import { reaction } from "../../../core/kernel/react.ts"
-import { createdEvent } from "../../../core/kernel/crud-resource.ts"
+import { createdEvent, rowCreated, rowUpdated } from "../../../core/kernel/crud-resource.ts"
+import { dataOf } from "../../../core/kernel/event-type.ts"
 import { invalidField, Rejection } from "../../../core/kernel/rejection.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { engines, owner } from "../../app.ts"
@@ -20,7 +21,7 @@ const racksOfLamps: Slice = {
   name: "racks_of_lamps",
   react: [
     reaction({
-      on: ["lamp.created"],
+      on: [rowCreated(lamps)],
       facts: () =>
         Effect.gen(function* () {
           reads.lamps++
@@ -31,7 +32,7 @@ const racksOfLamps: Slice = {
           events.map(({ data }, at) =>
             createdEvent(racks, {
               id: context.id(racks),
-              name: `rack ${lamps_before + at} of ${String(data["name"])}`,
+              name: `rack ${lamps_before + at} of ${data.name}`,
               floor: null
             })
           )
@@ -39,19 +40,20 @@ const racksOfLamps: Slice = {
     })
   ]
 }
+const rackCreated = rowCreated(racks)
 /** New racks are put on a floor: a reaction to a reaction. It refuses racks of lamps called "heavy", and of more than three. */
 const floorsOfRacks: Slice = {
   name: "floors_of_racks",
   react: [
     reaction({
-      on: ["rack.created"],
+      on: [rackCreated],
       facts: ({ events }) =>
         Effect.sync(() => {
           reads.racks++
-          return events.map(({ data }) => Number(data["id"]))
+          return events.map(({ data }) => data.id)
         }),
-      decide: ({ all, events }, ids) =>
-        events.some(({ data }) => String(data["name"]).endsWith("heavy"))
+      decide: ({ all }, ids) =>
+        dataOf(rackCreated, all).some(({ name }) => name?.endsWith("heavy"))
           ? Result.fail(invalidField("name", `No rack holds it; ${all.length} events were decided.`))
           : Result.succeed(ids.map((id) => event(`rack:${id}`, "rack.updated", { id, floor: ids.length })))
     })
@@ -62,9 +64,14 @@ const endless: Slice = {
   name: "endless",
   react: [
     reaction({
-      on: ["lamp.updated"],
+      on: [rowUpdated(lamps)],
       facts: () => Effect.void,
-      decide: ({ events }) => Result.succeed(events.filter(({ data }) => data["label"] === "endless"))
+      decide: ({ events }) =>
+        Result.succeed(
+          events.flatMap(({ data: { id, label } }) =>
+            label === "endless" ? [event(`lamp:${id}`, "lamp.updated", { id, label })] : []
+          )
+        )
     })
   ]
 }
@@ -154,6 +161,19 @@ describe.each(engines)("reactions on %s", (engine) => {
 })
 
 describe("includes that another slice declares", () => {
+  it("are those of a catalogue: what it is composed of stays as declared, for answers and for their description", () => {
+    const include = { kind: "brief", via: "rack_id", table: racks } as const
+    const plain = catalogueOf(shopSlices)
+    const adding = catalogueOf([...shopSlices, { name: "one", includes: { lamps: { shelf: include } } }])
+    const lampsOf = (one: Catalogue) => one.resources.find(({ plural }) => plural === "lamps")
+    const shown = (one: Catalogue) => JSON.stringify(Schema.toJsonSchemaDocument(one.endpoint("lamps.show")!.answer!))
+    expect(lampsOf(adding)?.includes["shelf"]).toBe(include)
+    expect(lampsOf(plain)?.includes).not.toHaveProperty("shelf")
+    expect(adding.composed(lampsOf(plain)!)).toBe(lampsOf(adding))
+    expect(plain.composed(lampsOf(plain)!)).toBe(lampsOf(plain))
+    expect(shown(adding)).toContain("With include=shelf")
+    expect(shown(plain)).not.toContain("include=shelf")
+  })
   it("are refused where there is no such list, and where two slices name the same", () => {
     const include = () => ({ kind: "brief", via: "rack_id", table: racks }) as const
     expect(() => catalogueOf([...shopSlices, { name: "one", includes: { lampz: { shelf: include() } } }])).toThrow(

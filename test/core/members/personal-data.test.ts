@@ -114,7 +114,7 @@ describe.each(engines)("personal data on %s", (engine) => {
     const refused = await app.call("POST", `/api/v1/members/${user.member_id}/anonymise`, undefined, {
       ...owner,
       user_id: user.id,
-      member_id: user.member_id
+      person_id: user.member_id
     })
     expect(refused.status).toBe(422)
     expect(refused.body.errors).toHaveProperty("member")

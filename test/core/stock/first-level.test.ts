@@ -57,14 +57,7 @@ const level = (product_id: number, store_id: number, id = 1_001): NewEvent => ({
 const recording =
   (...all: ReadonlyArray<NewEvent>) =>
   ({ context, find }: Facts): Decided<object> =>
-    Result.map(
-      productStocked.decide(
-        { events: all.filter(({ type }) => type === "product.created"), all },
-        find(stores, {}),
-        context
-      ),
-      (events) => ({ events, result: {} })
-    )
+    Result.map(productStocked.decideOn(all, find(stores, {}), context), (events) => ({ events, result: {} }))
 
 describe("a new bulk product", () => {
   it("gets an empty level at the default store, else at the first one, else none", () => {

@@ -215,7 +215,7 @@ describe.each(engines)("users and roles on %s", (engine) => {
     expect(hasOnePermission(viewer, "settings.view")).toBe(true)
     expect(hasOnePermission(viewer, "settings.manage")).toBe(false)
     expect(viewer.token_id).toBe(5)
-    expect(viewer.member_id).toEqual(expect.any(Number))
+    expect(viewer.person_id).toEqual(expect.any(Number))
     const row = { id: 1, role_ids: [], is_owner: true, is_active: true, name: "O", member_id: 1 } as never
     expect(viewerOf(row, [], null)).toMatchObject({ is_owner: true, token_id: null, abilities: new Set(["*"]) })
     expect(viewerOf(row, [], { id: 9, abilities: ["members:read"] })).toMatchObject({

@@ -1,0 +1,15 @@
+/** What rules are given beside facts and input: rules and reactions are pure functions. */
+import type { Settings } from "./settings.ts"
+import type { Table } from "./table.ts"
+import type { Viewer } from "./viewer.ts"
+
+/** What deciding may use: no clock, no chance, no reads. */
+export interface DecideContext {
+  readonly now: string
+  readonly viewer: Viewer
+  readonly settings: Settings
+  /** The next id of an entity's table: drawn before deciding, and the same one when a command is decided again. */
+  readonly id: (table: Table) => number
+  /** The next number of a document sequence; null offline, where only the server numbers. */
+  readonly number: (sequence: string) => number | null
+}

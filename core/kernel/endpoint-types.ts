@@ -1,0 +1,332 @@
+/**
+ * Endpoints, the slices that declare them, the catalogue that lists them and the runtime they are decided in. These
+ * types name each other: an endpoint's effects need the runtime, the runtime has the catalogue, the catalogue lists
+ * endpoints. Endpoints are declared with `endpoint.ts`, a catalogue is composed by `catalogue.ts`.
+ */
+import { Context, type Effect, type Result, type Schema } from "effect"
+import type { SqlError } from "effect/sql"
+import type { DecideContext } from "./decide-context.ts"
+import type { NewEvent, Projection, Scrubs, StoredEvent } from "./event.ts"
+import type { AnyEventType, Follower } from "./event-type.ts"
+import type { Failure, StoreRead } from "./failure.ts"
+import type { Fields, ValuesOf } from "./field.ts"
+import type { EventMetadata } from "./journal.ts"
+import type { Json, JsonObject } from "./json.ts"
+import type { Query } from "./query.ts"
+import type { Reaction, Reactions } from "./react.ts"
+import type { References } from "./references.ts"
+import type { FieldErrors, Rejection } from "./rejection.ts"
+import type { Composed, Includes, Resource } from "./resource-types.ts"
+import type { SettingGroups, Settings } from "./settings.ts"
+import type { AnswerShown, BodyShown, Part } from "./shown.ts"
+import type { Store } from "./store/store.ts"
+import type { RowOf, Table } from "./table.ts"
+import type { Viewer } from "./viewer.ts"
+
+export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE"
+
+/** A path parameter: the row it names, looked up before permissions are (rules/conventions 1); unknown ids are 404. */
+export interface Param<T extends Table = Table> {
+  readonly table: T
+  /** Deleted rows are found too (restore). */
+  readonly with_deleted?: boolean
+  /** The row must belong to the row another parameter names: its `column` equals that row's id. */
+  readonly of?: { readonly param: string; readonly column: string }
+}
+export type Params = { readonly [name: string]: Param }
+export type RowsOf<P extends Params> = { readonly [K in keyof P]: RowOf<P[K]["table"]> }
+
+/** A file sent with a form; its fields arrive as the body. */
+export interface UploadedFile {
+  readonly name: string
+  readonly type: string
+  readonly bytes: Uint8Array
+}
+
+export interface Request {
+  readonly method: string
+  readonly path: string
+  readonly query: Query
+  /** Parsed JSON, or undefined when nothing was sent. */
+  readonly body: Json | undefined
+  /** The JSON text the body was read from, where it came as text: it distinguishes `1.0` from `1`. */
+  readonly raw_text?: string
+  /**
+   * What is wrong with the body as it came. Refused after path and permissions were checked (rules/conventions 1).
+   */
+  readonly body_fault?: Rejection
+  readonly files?: { readonly [field: string]: UploadedFile }
+}
+export interface Answer<out A = Json> {
+  readonly status: number
+  /** A JSON body; absent on 204. */
+  readonly body?: A
+  /** Anything but JSON. */
+  readonly content?: { readonly type: string; readonly text: string | Uint8Array }
+  readonly headers?: { readonly [name: string]: string }
+  /** The result of a write, from which its endpoint can answer again; never sent. */
+  readonly about?: JsonObject
+}
+
+export interface Input<P extends Params = Params, B extends Fields = Fields> {
+  readonly rows: RowsOf<P>
+  /** Path parameters as given, those that name no row included. */
+  readonly params: { readonly [name: string]: string }
+  readonly values: Partial<ValuesOf<B>>
+  /** The body as sent, for the few endpoints that distinguish absent from null. */
+  readonly body: JsonObject
+  readonly files?: { readonly [field: string]: UploadedFile }
+  readonly query: Query
+  readonly viewer: Viewer
+  readonly settings: Settings
+  /** The present instant. */
+  readonly now: string
+  /** Resources as the catalogue composes them. */
+  readonly composed: Composed
+}
+
+/** What most commands come to: the row they are about. */
+export interface Id {
+  readonly id: number
+}
+export interface Decision<out R = Id> {
+  readonly events: ReadonlyArray<NewEvent>
+  /** What the answer is about, e.g. `{id: 12}`. */
+  readonly result: R
+}
+export type Decided<R = Id> = Result.Result<Decision<R>, Rejection>
+/** `body`: the values of declared fields that hold, not yet looked up. */
+export type Streams = (params: { readonly [name: string]: string }, body: JsonObject) => ReadonlyArray<string>
+
+/** Who asks, as far as it is known without the body. */
+export type CallerContext<P extends Params = Params> = Pick<Input<P>, "rows" | "query" | "viewer">
+export type ErrorAnswers = { readonly [status: number]: AnswerShown | null }
+/** The body of a refusal as every endpoint gives it. */
+export interface ErrorBody {
+  readonly message: string
+  readonly errors?: { readonly [field: string]: ReadonlyArray<string> }
+}
+export type RefusalShown<X extends ErrorAnswers> = RefusalOf<X[keyof X]>
+type RefusalOf<S> = S extends null ? ErrorBody : BodyShown<S>
+
+/** What reads and writes declare alike. */
+export interface Common<P extends Params, B extends Fields> {
+  /** `products.index`, `opportunities.convert_to_order`: the route's name, the command's name, the verb in the CLI. */
+  readonly name: string
+  readonly method: Method
+  readonly path: string
+  readonly summary: string
+  /** Token ability; of several, any one will do; null when every token may. */
+  readonly ability: string | ReadonlyArray<string> | null
+  readonly permission: string | ReadonlyArray<string> | null
+  /** What one call counts in metering (rules/conventions 16). */
+  readonly metering_weight: number
+  readonly params: P
+  /** Fields of the body (writes) or of the query string (reads). */
+  readonly fields: B
+  /** Writes only: `create` requires what is required and applies defaults; `update` leaves what is absent as it is. */
+  readonly mode: "create" | "update"
+  /** Answered by the server only, never on a device: numbers, mail, tokens. */
+  readonly server_only: boolean
+  /** Answers without a token: health, signed links. Its viewer is nobody (user 0). */
+  readonly public: boolean
+  /** Public ones only: no rate limit for addresses that failed to sign in, and no read of the settings: health. */
+  readonly unlimited: boolean
+  /** The longest body it takes, in bytes; without it what the server takes of JSON. */
+  readonly body_max: number | undefined
+  /** A check of the caller beside permission and ability; like these it runs before a long body is read. */
+  readonly authorize: ((caller: CallerContext<P>) => Effect.Effect<void, Failure, Store | CommandRuntime>) | undefined
+  /** Takes a form with files (multipart/form-data) as well as JSON. */
+  readonly uploads: boolean
+  /** The status of a good answer where its name says otherwise: 204 for a delete, 201 for a create, else 200. */
+  readonly success_status: number | undefined
+  /** What a good answer holds; undefined where it has no body. */
+  readonly answer: Part | undefined
+  /**
+   * Statuses it refuses with beside those its kind of endpoint does, and what such a refusal holds where that is no
+   * error as usual.
+   */
+  readonly error_answers: { readonly [status: number]: Part | null }
+  /** Headers of its answers beside those of every answer, and what each says. */
+  readonly answer_headers: { readonly [name: string]: string }
+  /** What it answers in, where that is not JSON. */
+  readonly produces: string | undefined
+  /**
+   * Fields that mean something together only: where one of them is given, the absence of the others says something
+   * else.
+   */
+  readonly together: ReadonlyArray<ReadonlyArray<string>>
+  /** Reads what happened, not what is: of everything, or of the one row that a parameter names. */
+  readonly reads_history: History | undefined
+  /** Commands only: the field by which a refused one is split, a list or a quantity: part of it holds, the rest is sent again. */
+  readonly split_by: string | undefined
+  /** Commands only: other rows that may be used instead of one its body names and was refused for. */
+  readonly alternatives: Alternatives | undefined
+  /**
+   * What fields must be to each other (dates in order, one of two given): reported together with the errors of each
+   * field.
+   */
+  readonly check: ((values: JsonObject, body: JsonObject) => FieldErrors) | undefined
+}
+/** A row that may take the place of another. */
+export interface Alternative {
+  readonly id: number
+  readonly name: string
+  readonly location: string | null
+}
+/** A command that was refused for the row that `field` (dotted) of its body names. */
+export interface RefusedReference {
+  readonly id: number
+  readonly field: string
+  readonly params: { readonly [name: string]: string }
+  readonly body: JsonObject
+}
+/** Asks another endpoint, with the permissions of whoever asks; undefined where it refuses. */
+export type AskEndpoint = (
+  path: string,
+  query?: ReadonlyArray<readonly [string, string]>
+) => Effect.Effect<JsonObject | undefined>
+export interface Alternatives {
+  /** The reference that can be replaced, wherever in the body it stands: `stock_level_id`. */
+  readonly field: string
+  /** The refusal where there is none. */
+  readonly none: string
+  readonly find: (refused: RefusedReference, ask: AskEndpoint) => Effect.Effect<ReadonlyArray<Alternative>>
+}
+/** Of everything that happened, or of the row one of the parameters names. */
+export type History = "everything" | { readonly of: string }
+/** `A`: the body of its answers. */
+export interface QueryEndpoint<P extends Params = Params, B extends Fields = Fields, A = Json> extends Common<P, B> {
+  readonly kind: "query"
+  readonly run: (input: Input<P, B>) => Effect.Effect<Answer<A>, Failure, Store | CommandRuntime>
+}
+/** `F`: its facts; `R`: its result; `A`: the body of its answers. */
+export interface CommandEndpoint<
+  P extends Params = Params,
+  B extends Fields = Fields,
+  F = unknown,
+  R = JsonObject,
+  A = Json
+> extends Common<P, B> {
+  readonly kind: "command"
+  /** What deciding gives its answer; results that were stored are read by it. */
+  readonly result: Schema.Codec<R>
+  /** The streams whose writers wait for each other; by default that of the first row in the path. */
+  readonly streams: Streams | undefined
+  /** Tables in which the command always makes a row: an id of each is drawn before deciding. */
+  readonly creates: ReadonlyArray<Table>
+  /** What the rules must know, read inside the transaction. */
+  readonly facts: (input: Input<P, B>) => Effect.Effect<F, Failure, Store | CommandRuntime>
+  readonly decide: (facts: F, input: Input<P, B>, context: DecideContext) => Decided<R>
+  readonly respond: (result: R, input: Input<P, B>) => StoreRead<Answer<A>>
+}
+// Endpoints of any parameters and body live in one list; each was checked against its own types when it was declared.
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+export type Endpoint = QueryEndpoint<any, any, any> | CommandEndpoint<any, any, any, any, any>
+
+/**
+ * A table outside the journal that replaces one of an earlier release, which cannot be rebuilt from events: its rows
+ * are copied once, in the transaction that makes the table. The earlier table stays as it was and is not read again.
+ */
+export interface TableSuccession {
+  readonly table: Table
+  readonly from: string
+  /** An expression over the earlier table for each column, in SQL that both engines understand. */
+  readonly columns: { readonly [column: string]: string }
+}
+
+export interface Slice {
+  readonly name: string
+  /** Tables folded from the journal; every replica has them. */
+  readonly tables?: ReadonlyArray<Table>
+  /** Tables outside the journal, on the server only. */
+  readonly server_tables?: ReadonlyArray<Table>
+  /** What those tables take over from tables of earlier releases. */
+  readonly successions?: ReadonlyArray<TableSuccession>
+  /** What happens to its things: every kind of event it records. */
+  readonly events?: ReadonlyArray<AnyEventType>
+  /** Its own folds of what other slices record. */
+  readonly follows?: ReadonlyArray<Follower>
+  readonly endpoints?: ReadonlyArray<Endpoint>
+  /** Other names of paths, by the path they stand for: everything below answers under them, too. */
+  readonly path_aliases?: { readonly [path: string]: ReadonlyArray<string> }
+  readonly resources?: ReadonlyArray<Resource>
+  readonly settings?: SettingGroups
+  /** Events of an empty database: reference data, nothing that looks like a customer. `id` gives fixed, small ids. */
+  readonly seed?: (at: string) => ReadonlyArray<NewEvent>
+  /**
+   * What releases after the first add to it, in their order; a database that was there before gets it with its next
+   * start.
+   */
+  readonly later_seeds?: ReadonlyArray<(at: string) => ReadonlyArray<NewEvent>>
+  /** What happens here, in the same transaction, when something happened in another slice. */
+  readonly react?: ReadonlyArray<Reaction>
+  /**
+   * What lists of other slices include on request of the rows here that point at theirs, by the plural of their
+   * resource.
+   */
+  readonly includes?: { readonly [resource: string]: Includes }
+  /**
+   * Streams of its things that hold a user's words, such as names of tokens: they are scrubbed when that person is
+   * anonymised.
+   */
+  readonly streams_of_user?: (user_id: number) => StoreRead<ReadonlyArray<string>>
+}
+
+export interface Catalogue {
+  readonly slices: ReadonlyArray<Slice>
+  readonly tables: ReadonlyArray<Table>
+  readonly server_tables: ReadonlyArray<Table>
+  readonly table: (name: string) => Table
+  /** Every kind of event this release knows, by type. */
+  readonly events: ReadonlyMap<string, AnyEventType>
+  readonly projection: Projection
+  readonly endpoints: ReadonlyArray<Endpoint>
+  readonly endpoint: (name: string) => Endpoint | undefined
+  /** Every path an endpoint answers under, its own first. */
+  readonly pathsOf: (endpoint: Endpoint) => ReadonlyArray<string>
+  /** As this catalogue composes them, with what slices include in each other's lists. */
+  readonly resources: ReadonlyArray<Resource>
+  readonly composed: Composed
+  readonly settings: SettingGroups
+  readonly scrubs: Scrubs
+  readonly reactions: Reactions
+  /** Who points at whom, by the table pointed at. */
+  readonly references: References
+}
+
+/**
+ * Where commands are decided: on the server, where decisions are final, or on a replica, where they are provisional.
+ */
+export interface CommandRuntimeShape {
+  readonly role: "server" | "replica"
+  readonly catalogue: Catalogue
+  /** A new command id (UUID v7). */
+  readonly commandId: Effect.Effect<string>
+  /** Fresh ids of a table, inside the transaction. A replica out of leased ids refuses. */
+  readonly allocateIds: (
+    table: string,
+    count: number
+  ) => Effect.Effect<ReadonlyArray<number>, Rejection | SqlError.SqlError, Store>
+  /** Drawn and not used. */
+  readonly releaseIds: (table: string, ids: ReadonlyArray<number>) => Effect.Effect<void, SqlError.SqlError, Store>
+  /** The next number of a document sequence, gapless; null where numbers are not given (replicas). */
+  readonly nextNumber: (sequence: string) => Effect.Effect<number | null, SqlError.SqlError, Store>
+  /** Projects events into the tables. */
+  readonly project: (
+    events: ReadonlyArray<NewEvent>,
+    metadata: EventMetadata
+  ) => Effect.Effect<void, SqlError.SqlError, Store>
+  /**
+   * Appends projected events to the journal. On Postgres all other writers wait from here to the commit: call it last.
+   */
+  readonly append: (
+    events: ReadonlyArray<NewEvent>,
+    metadata: EventMetadata
+  ) => Effect.Effect<ReadonlyArray<StoredEvent>, Rejection | SqlError.SqlError, Store>
+  readonly settings: Effect.Effect<Settings, SqlError.SqlError, Store>
+  /** The public address of the server, on a replica as it was given at registration. */
+  readonly public_url?: () => string
+}
+
+export class CommandRuntime extends Context.Service<CommandRuntime, CommandRuntimeShape>()("flightcase/core/Site") {}

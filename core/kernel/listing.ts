@@ -1,0 +1,135 @@
+/**
+ * Lists: rows that meet the conditions asked for, in an order, a page of them. Two queries beside lookups and includes.
+ */
+import { Effect } from "effect"
+import { customFieldFacts, searchableCustomFields } from "./custom-field.ts"
+import { requestedView, selectColumns, viewConditions, viewOrder, viewSql } from "./custom-view.ts"
+import type { Failure } from "./failure.ts"
+import type { JsonObject } from "./json.ts"
+import { conditionsOf, conditionSql, includesOf, type Listing, pageOf, type Query, sortOf, valueOf } from "./query.ts"
+import { render } from "./render.ts"
+import type { Resource, ViewContext } from "./resource-types.ts"
+import type { Where } from "./row-change.ts"
+import { type Bindings, bindings, chunked, columnList, orderSql, quote, whereSql } from "./store/statement.ts"
+import { Store } from "./store/store.ts"
+import { caseFoldedName, isSearchable, type Table } from "./table.ts"
+
+export interface ListOptions {
+  /** A condition beside those of the request: rows of one parent. */
+  readonly where?: Where
+  readonly order?: ReadonlyArray<string>
+  readonly page_default?: number
+  readonly page_max?: number
+  /** Everything at once; meta still counts (rules/conventions 2). */
+  readonly unpaged?: boolean
+}
+
+/** The list for a query: `{[plural]: rows, meta: {total, per_page, page}}`. Two queries beside lookups and includes. */
+export const listOf = Effect.fnUntraced(function* <T extends Table>(
+  declared: Resource<T>,
+  query: Query,
+  context: ViewContext,
+  options: ListOptions = {}
+): Effect.fn.Return<JsonObject, Failure, Store> {
+  const store = yield* Store
+  const resource = context.composed(declared)
+  const conditions = conditionsOf(query)
+  const view = yield* requestedView(query, resource.entity_type, context.viewer)
+  const view_conditions = view === undefined ? [] : viewConditions(view, resource.columns, resource.aliases, conditions)
+  const uses_custom_fields = [...conditions, ...view_conditions].some((one) => one.name.startsWith("cf."))
+  const listing: Listing = {
+    ...resource,
+    base_currency: context.base_currency,
+    custom_fields:
+      resource.custom_module !== undefined && uses_custom_fields
+        ? searchableCustomFields(yield* customFieldFacts(resource.custom_module))
+        : new Map()
+  }
+  const bound = bindings(store.dialect)
+  const parts = [
+    archivedSql(resource, query),
+    options.where === undefined ? undefined : whereSql(resource.table, options.where, store.dialect, bound),
+    viewSql(view_conditions, listing, store.dialect, bound),
+    ...conditions.map((one) => conditionSql(one, listing, store.dialect, bound))
+  ].filter((sql) => sql !== undefined)
+  const where = parts.length === 0 ? "" : ` where ${allOf(parts)}`
+  const from = ` from ${quote(resource.table.name)}${where}`
+  const sort = requestedSort(query, listing) ?? (view && viewOrder(view, resource.columns, listing, context.viewer))
+  const order = orderSql(
+    resource.table,
+    sort === undefined ? (options.order ?? resource.order) : [sort],
+    sortedAs(resource.table)
+  )
+  const page_default = view?.per_page ?? options.page_default
+  const paging = pageOf(query, {
+    ...(page_default === undefined ? {} : { default: page_default }),
+    ...(options.page_max === undefined ? {} : { max: options.page_max })
+  })
+  const statement = pageSql(resource.table, from, order, options.unpaged === true ? undefined : paging)
+  const rows = (yield* store.run(statement, bound.values)).map((row) => store.decode(resource.table, row))
+  // A first page that is not full needs no count.
+  const is_complete = options.unpaged === true || (paging.page === 1 && rows.length < paging.per_page)
+  const total = is_complete ? rows.length : yield* countRows(from, bound)
+  const answers = yield* render(resource, rows, view === undefined ? includesOf(query) : [], context)
+  return {
+    [resource.plural]: view === undefined ? answers : yield* selectColumns(view, resource.columns, rows, answers),
+    meta: {
+      ...(options.unpaged === true ? unpagedMeta(total) : { total, ...orderedMeta(paging) }),
+      ...(view === undefined ? {} : { view: { id: view.id, name: view.name } })
+    }
+  }
+})
+
+/**
+ * Deleted rows are left out, unless the list gives them and the query asks for them: `archived=with`, `archived=only`.
+ */
+const archivedSql = (resource: Resource, query: Query): string | undefined => {
+  const archived = resource.lists_archived ? valueOf(query, "archived") : undefined
+  if (!resource.table.soft_delete || archived === "with") return undefined
+  return `"deleted_at" is ${archived === "only" ? "not null" : "null"}`
+}
+/** The column the query sorts by, as `order` takes it. */
+const requestedSort = (query: Query, listing: Listing): string | undefined => {
+  const sort = sortOf(query, listing)
+  return sort === undefined ? undefined : sort.descending ? `-${sort.column}` : sort.column
+}
+/** `paging` undefined: all rows. Beyond the first page only ids are sorted and skipped, not all columns. */
+const pageSql = (table: Table, from: string, order: string, paging: Paging | undefined): string => {
+  if (paging === undefined) return `select ${columnList(table)}${from} order by ${order}`
+  const limit = ` limit ${paging.per_page} offset ${(paging.page - 1) * paging.per_page}`
+  if (paging.page === 1) return `select ${columnList(table)}${from} order by ${order}${limit}`
+  const key = quote(table.key)
+  return (
+    `select ${columnList(table)} from (select ${key} as "key_of_page"${from} order by ${order}${limit}) as "page" ` +
+    `join ${quote(table.name)} on ${key} = "key_of_page" order by ${order}`
+  )
+}
+const countRows = Effect.fnUntraced(function* (from: string, { values }: Bindings) {
+  const store = yield* Store
+  const [row] = yield* store.run<{ total: number }>(`select count(*) as total${from}`, values)
+  return Number(row?.total ?? 0)
+})
+
+/** The meta of a list that always comes whole: one page, as long as the list (rules/conventions 2). */
+export const unpagedMeta = (total: number) => ({ total, per_page: total, page: 1 })
+interface Paging {
+  readonly page: number
+  readonly per_page: number
+}
+const orderedMeta = ({ page, per_page }: Paging): JsonObject => ({ per_page, page })
+
+/** Joined by "and", in brackets of a hundred each: a chain of conditions nests, and SQLite allows a depth of 1,000. */
+const allOf = (parts: ReadonlyArray<string>): string =>
+  parts.length <= 100
+    ? parts.join(" and ")
+    : chunked(parts, 100)
+        .map((some) => `(${some.join(" and ")})`)
+        .join(" and ")
+
+/** Text sorts without regard to case. */
+const sortedAs =
+  (table: Table) =>
+  (column: string): string => {
+    const field = table.columns[column]
+    return field !== undefined && isSearchable(field) ? caseFoldedName(column) : column
+  }

@@ -1,0 +1,160 @@
+/** What is stored is taken as it is only where decoding would give the very same; anything else is decoded. */
+import { readFileSync } from "node:fs"
+import { gunzipSync } from "node:zlib"
+import { Schema } from "effect"
+import { describe, expect, it } from "vitest"
+import { catalogue } from "../../../core/catalogue.ts"
+import { decodeData, eventType } from "../../../core/kernel/event-type.ts"
+import { isExactly } from "../../../core/kernel/exact-data.ts"
+import type { JsonObject } from "../../../core/kernel/json.ts"
+import {
+  anyJson,
+  jsonObject,
+  keyedColumns,
+  newRow,
+  someColumns,
+  storedValue,
+  wholeRow
+} from "../../../core/kernel/stored-schema.ts"
+import { lamps } from "./lamp-shop.ts"
+
+interface Tree {
+  readonly value: number
+  readonly inside: ReadonlyArray<Tree>
+}
+const tree: Schema.Codec<Tree> = Schema.Struct({
+  value: Schema.Int,
+  inside: Schema.Array(Schema.suspend((): Schema.Codec<Tree> => tree))
+})
+const struct = Schema.Struct({ id: Schema.Int, name: Schema.optionalKey(Schema.NullOr(Schema.String)) })
+const schemas: { readonly [name: string]: Schema.Codec<unknown, unknown> } = {
+  text: Schema.String,
+  integer: Schema.Int,
+  boolean: Schema.Boolean,
+  null: Schema.Null,
+  literals: Schema.Literals(["on", 2]),
+  "text or null": Schema.NullOr(Schema.String),
+  list: Schema.Array(Schema.Int),
+  tuple: Schema.Tuple([Schema.Int, Schema.String]),
+  map: Schema.Record(Schema.String, Schema.Int),
+  struct,
+  "struct in a struct": Schema.Struct({ inner: struct, json: Schema.optionalKey(anyJson) }),
+  "any JSON": anyJson,
+  "any object": jsonObject,
+  tree,
+  transformed: Schema.NumberFromString,
+  "checked text": Schema.String.check(Schema.isMinLength(2)),
+  "some columns": someColumns(lamps),
+  "columns and key": keyedColumns(lamps),
+  row: newRow(lamps),
+  "whole row": wholeRow(lamps, "name"),
+  column: storedValue(lamps.columns.name)
+}
+const values: ReadonlyArray<unknown> = [
+  ...["", "a", "on", "7", 0, 2, -1, 1.5, 2 ** 60, Number.NaN, true, false, null, undefined],
+  ...[[], [1], [1, "a"], ["a"], [null], {}, { id: 1 }, { id: 1, name: null }, { id: 1, name: 2 }, { id: 1, more: 1 }],
+  ...[
+    { name: "a" },
+    { a: 1, b: 2 },
+    { a: "1" },
+    { id: 1, name: undefined },
+    { inner: { id: 1 }, json: [1, { a: null }] }
+  ],
+  { inner: { id: 1, more: 2 } },
+  JSON.parse('{"id":1,"__proto__":{"name":"a"}}') as unknown,
+  { value: 1, inside: [{ value: 2, inside: [] }] },
+  { value: 1, inside: [{ value: 2, inside: [], more: 1 }] },
+  { value: 1, inside: [{ value: "2", inside: [] }] }
+]
+
+describe("data that is exactly what its Schema holds", () => {
+  const exact = Object.entries(schemas).flatMap(([name, schema]) =>
+    values.filter(isExactly(schema)).map((value) => [name, schema, value] as const)
+  )
+  it.each(exact)("%s is decoded to the same", (_name, schema, value) =>
+    expect(Schema.decodeUnknownSync(schema)(value)).toEqual(value)
+  )
+  it.each([
+    ["text", "a"],
+    ["integer", 2],
+    ["literals", "on"],
+    ["text or null", null],
+    ["list", [1]],
+    ["map", { a: 1, b: 2 }],
+    ["struct", { id: 1 }],
+    ["struct", { id: 1, name: null }],
+    ["any JSON", [1, "a"]],
+    ["any object", { a: "1" }],
+    ["tree", { value: 1, inside: [{ value: 2, inside: [] }] }],
+    ["checked text", "on"],
+    ["columns and key", { id: 1, name: "a" }],
+    ["row", { id: 1, name: "a" }]
+  ])("%s is known without decoding: %j", (name, value) => expect(isExactly(schemas[name]!)(value)).toBe(true))
+  it.each([
+    ["integer", 1.5],
+    ["integer", 2 ** 60],
+    ["integer", Number.NaN],
+    ["struct", { id: 1, more: 1 }],
+    ["struct", { name: "a" }],
+    ["struct", { id: 1, name: undefined }],
+    ["struct", []],
+    ["list", { 0: 1 }],
+    ["any JSON", undefined],
+    ["checked text", "a"],
+    // These are left to the decoder.
+    ["tuple", [1, "a"]],
+    ["transformed", "7"]
+  ])("%s is not taken for it: %j", (name, value) => expect(isExactly(schemas[name]!)(value)).toBe(false))
+})
+
+describe("data of stored events", () => {
+  const lit = eventType("lamp.lit", {
+    meaning: "A lamp was lit.",
+    project: "changes_no_table",
+    data: () => Schema.Struct({ id: Schema.Int, watts: Schema.Int }),
+    upcast: ({ kilowatts, ...data }) => (typeof kilowatts === "number" ? { ...data, watts: kilowatts * 1_000 } : data)
+  })
+  const plain = eventType("lamp.out", {
+    meaning: "A lamp went out.",
+    project: "changes_no_table",
+    data: () => Schema.Struct({ id: Schema.Int })
+  })
+  it("is not copied where it has its present form", () => {
+    const data = { id: 7 }
+    expect(decodeData(plain, data)).toBe(data)
+  })
+  it("is decoded after it was brought to the present form, and refused where that is not enough", () => {
+    expect(decodeData(lit, { id: 7, kilowatts: 2, colour: "red" })).toEqual({ id: 7, watts: 2_000 })
+    expect(() => decodeData(lit, { id: 7, kilowatts: "2" })).toThrow(/stored lamp\.lit.*watts/s)
+  })
+  it("of the journals kept of earlier releases is what the decoder makes of it, and nearly all is known without it", () => {
+    const packed = readFileSync(new URL("../../fixtures/journals/0.1/journal.ndjson.gz", import.meta.url))
+    const events = gunzipSync(packed)
+      .toString()
+      .split("\n")
+      .filter((line) => line.startsWith("{"))
+      .map((line) => JSON.parse(line) as { readonly type: string; readonly data: JsonObject })
+    let exact = 0
+    for (const { data, type } of events) {
+      const kind = catalogue.events.get(type)
+      if (kind === undefined) continue
+      const present = kind.upcast === undefined ? data : kind.upcast(data)
+      const read = decodeData(kind, data)
+      expect(read).toEqual(Schema.decodeUnknownSync(kind.schema())(present))
+      if (read === data) exact++
+    }
+    expect(exact).toBeGreaterThan(events.length * 0.8)
+  })
+})
+
+describe("a kind of event", () => {
+  it("is made in the stream that is declared or given, and refuses to be made in none", () => {
+    const moved = eventType("lamp.moved", {
+      meaning: "A lamp was moved.",
+      project: "changes_no_table",
+      data: () => Schema.Struct({ lamp_id: Schema.Int })
+    })
+    expect(moved.make({ lamp_id: 7 }, "rack:1").stream).toBe("rack:1")
+    expect(() => moved.make({ lamp_id: 7 })).toThrow("lamp.moved names no stream")
+  })
+})
