@@ -21,8 +21,26 @@ export interface TableSuccession {
   readonly columns: { readonly [column: string]: string }
 }
 
+/** What a role can allow, `area.action`: roles and people hold permissions by their key. */
+export interface Permission {
+  readonly key: string
+  readonly area: string
+  readonly action: string
+}
+/** The permissions of one area, from its actions separated by blanks: `vehicles`, `view create` → `vehicles.view`, … */
+export const permissionsOfArea = (area: string, actions: string): ReadonlyArray<Permission> =>
+  actions.split(" ").map((action) => ({ key: `${area}.${action}`, area, action }))
+
+/**
+ * Events that a later release adds to a database, built from the rows that are there by then. They are recorded once; a seed
+ * that yields no events is asked again at the next start.
+ */
+export type LaterSeed = (at: string) => StoreRead<ReadonlyArray<NewEvent>>
+
 export interface Slice {
   readonly name: string
+  /** Permissions that its endpoints ask for and roles can hold. */
+  readonly permissions?: ReadonlyArray<Permission>
   /** Tables folded from the journal; every replica has them. */
   readonly tables?: ReadonlyArray<Table>
   /** Tables outside the journal, on the server only. */
@@ -41,7 +59,7 @@ export interface Slice {
   /** Events of an empty database: reference data, nothing that looks like a customer. `id` gives fixed, small ids. */
   readonly seed?: (at: string) => ReadonlyArray<NewEvent>
   /** What releases after the first add to it, in their order; a database that was there before gets it with its next start. */
-  readonly later_seeds?: ReadonlyArray<(at: string) => ReadonlyArray<NewEvent>>
+  readonly later_seeds?: ReadonlyArray<LaterSeed>
   /** What happens here, in the same transaction, when something happened in another slice. */
   readonly react?: ReadonlyArray<Reaction>
   /** What lists of other slices include on request of the rows here that point at theirs, by the plural of their resource. */
@@ -64,6 +82,8 @@ export interface Catalogue {
   readonly pathsOf: (endpoint: Endpoint) => ReadonlyArray<string>
   readonly resources: ReadonlyArray<Resource>
   readonly settings: SettingGroups
+  /** Every permission roles can hold. */
+  readonly permissions: ReadonlyArray<Permission>
   readonly scrubs: Scrubs
   readonly reactions: Reactions
   /** Who points at whom, by the table pointed at. */
@@ -146,6 +166,7 @@ export const catalogueOf = (slices: ReadonlyArray<Slice>): Catalogue => {
     resources,
     reactions: reactionsOf(slices.flatMap((slice) => slice.react ?? [])),
     settings: Object.assign({}, ...slices.map((slice) => slice.settings ?? {})),
+    permissions: slices.flatMap((slice) => slice.permissions ?? []),
     scrubs: Object.fromEntries(
       [...events.values()].flatMap((kind) => {
         const { scrub } = kind

@@ -9,6 +9,7 @@ import type { Viewer } from "../kernel/viewer.ts"
 import { members } from "../members/schema.ts"
 import { activateUser, changeUser, deactivateUser, inviteUser } from "./decide.ts"
 import { grants, listAbilities, listPermissions, rolesRegister, viewerLevel } from "./roles.ts"
+import { interfacePermissions } from "./permissions.ts"
 import { roles, users } from "./schema.ts"
 import { roleSeed } from "./seed.ts"
 import { isAdministrator } from "./rights.ts"
@@ -136,6 +137,11 @@ const endpoints = [
 ]
 
 export const userSlices: ReadonlyArray<Slice> = [
-  { ...rolesRegister, seed: roleSeed, endpoints: [...(rolesRegister.endpoints ?? []), listPermissions, listAbilities] },
+  {
+    ...rolesRegister,
+    permissions: interfacePermissions,
+    seed: roleSeed,
+    endpoints: [...(rolesRegister.endpoints ?? []), listPermissions, listAbilities]
+  },
   { name: "users", tables: [users], resources: [userResource], events: userEvents, endpoints }
 ]
