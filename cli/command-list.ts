@@ -111,6 +111,7 @@ export const nouns: ReadonlyArray<readonly [noun: string, group: string]> = [
   ]),
   ...group("Set-up", [
     "stores",
+    "vehicles",
     "settings",
     "currencies",
     "exchange-rates",

@@ -12,6 +12,7 @@ const makers: { readonly [module: string]: readonly [path: string, key: string, 
   StockLevel: ["stock_levels", "stock_level", { product_id: 1, store_id: 1 }],
   Activity: ["activities", "activity", { subject: "A" }],
   Store: ["stores", "store", { name: "S" }],
+  Vehicle: ["vehicles", "vehicle", { name: "V" }],
   Opportunity: ["opportunities", "opportunity", { subject: "O" }]
 }
 
