@@ -97,16 +97,16 @@ const problems = (next: CustomFieldRow, { modules, values }: DefinitionFacts): F
   }
   return errors
 }
-/** Kinds of fields people write in freely. */
+/** Field types with free text, which may hold personal data. */
 const written: ReadonlySet<number> = new Set([0, 1, 7, 8, 13, 15, 16])
-/** Whoever defines a field for members is told what becomes of its values, while none of them is entered yet. */
+/** A hint, when a free-text field of members is defined, that its values stay when a member is anonymised. */
 const hintOf = (row: CustomFieldRow): JsonObject | undefined =>
   row.module_type !== "Member" || row.is_personal || !written.has(row.field_type)
     ? undefined
     : {
         hint: "Values of this field stay when a member is anonymised. If it is to hold data about a person, set is_personal to true."
       }
-/** Numbers given so far were counted from it: another start would give some of them twice, or leave some out. */
+/** 422 for a changed `start` of an auto number: counted from another start, numbers would repeat or be left out. */
 const startProblem = (next: CustomFieldRow, before: CustomFieldRow): FieldErrors =>
   before.field_type === auto_number && (next.settings?.["start"] ?? null) !== (before.settings?.["start"] ?? null)
     ? { settings: ["The setting start of a numbering stays as it was; make another field to number anew."] }
@@ -131,9 +131,9 @@ export const customFieldDefinitions = crudResource({
       }),
     save: ({ next, before, facts }) => {
       const errors = { ...problems(next, facts), ...(before === undefined ? {} : startProblem(next, before)) }
-      return Object.keys(errors).length > 0
-        ? Result.fail(invalid(errors))
-        : Result.succeed({ set: { module_type: moduleNamed(facts.modules, next.module_type)! } })
+      // A module that is not known is an error already.
+      const module_type = moduleNamed(facts.modules, next.module_type) ?? next.module_type
+      return Object.keys(errors).length > 0 ? Result.fail(invalid(errors)) : Result.succeed({ set: { module_type } })
     },
     meta: (row) => Effect.succeed(hintOf(row)),
     meta_shows: Shown.optional(Shown.keys({ hint: text() }))
@@ -161,7 +161,7 @@ const groups = crudResource({
   access,
   only: ["list", "create", "update", "delete"]
 })
-/** One group always shows its fields. */
+/** Shows one group, always with its fields. */
 const showGroup = get("/api/v1/custom_field_groups/{id}", {
   answer: { custom_field_group: Shown.row(() => customFieldGroupResource) },
   name: "custom_field_groups.show",

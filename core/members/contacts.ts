@@ -1,4 +1,4 @@
-/** Ways to reach a member, and who belongs to whom: addresses, e-mails, phones, links, relationships (rules/members-activities 3). */
+/** Contact records of members: addresses, e-mails, phones, links and relationships (rules/members-activities 3). */
 import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { command, get } from "../kernel/endpoint.ts"
@@ -48,7 +48,7 @@ const access: Access = {
 }
 
 type Contact = AnyRow & { readonly id: number; readonly is_primary?: boolean }
-/** Records of one kind: a new primary one takes the place of the old. */
+/** The endpoints of one type of contact record; a new primary record replaces the earlier primary one. */
 const contactRegister = (resource: Resource, fields: Fields): Slice => {
   const table: Table = resource.table
   const primaries = "is_primary" in fields
@@ -120,7 +120,7 @@ const relate = command("POST", "/api/v1/members/{member}/relationships", {
   params: inPath,
   fields: relationshipFields,
   creates: [relationships],
-  // Both sides wait for each other, or a pair could be joined twice.
+  // Locks both members: otherwise two requests at once could relate the same pair twice.
   streams: (params, body) => [`member:${params["member"]}`, `member:${String(body["related_member_id"])}`],
   facts: ({ rows, values }) =>
     Effect.gen(function* () {

@@ -1,4 +1,4 @@
-/** How users are asked for (rules/conventions 12): inviting makes one, deleting deactivates. */
+/** Endpoints of users (rules/conventions 12): POST invites a user, DELETE deactivates one. */
 import { Effect } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { command, get } from "../kernel/endpoint.ts"

@@ -51,9 +51,9 @@ export interface SystemRole {
   readonly permissions: ReadonlyArray<string>
 }
 export const owner_level = 100
-/** The role that may do everything and whose people, beside the owner, issue tokens and oversee the whole calendar. */
+/** The system role with every permission; besides the owner, its users issue tokens and read the whole calendar. */
 export const admin_role = "Admin"
-/** Beside the owner, who is marked as such and may do everything. Costs are for those who run the business only. */
+/** The roles of a new database. The owner needs none: `users.is_owner` passes every permission. */
 export const systemRoles: ReadonlyArray<SystemRole> = [
   { name: admin_role, level: 80, description: "Everything", permissions: keys },
   {

@@ -1,4 +1,4 @@
-/** Roles and the catalogues of what they and tokens can be made of (rules/conventions 11 and 12). */
+/** Endpoints of roles, and the lists of permissions and abilities there are (rules/conventions 11 and 12). */
 import { Effect, Result } from "effect"
 import { get } from "../kernel/endpoint.ts"
 import { viewManageAccess, crudResource } from "../kernel/crud-resource.ts"
@@ -25,14 +25,14 @@ export const roleResource = resource({
   view: (base, row) => ({ ...base, cost_visibility: row.permissions.includes("costs.view") })
 })
 
-/** The caller's own level. */
+/** The level of the caller's highest role (rules/conventions 11); the owner's is `owner_level`. */
 export const viewerLevel = Effect.fnUntraced(function* (viewer: Viewer) {
   if (viewer.is_owner) return owner_level
   const store = yield* Store
   return levelOf(yield* store.get(users, viewer.user_id), yield* store.find(roles, {}))
 })
 
-/** Granting a role and deleting one wait for each other. */
+/** The stream locked by whoever grants or deletes a role, so that no role is granted while it is being deleted. */
 export const grants = "role:grants"
 
 export const rolesRegister = crudResource({

@@ -1,4 +1,4 @@
-/** Who is there before anybody was invited: the system roles, and the owner of a new database. */
+/** Seeds: the system roles and the owner of a new database, and permissions later releases grant to system roles. */
 import { Effect } from "effect"
 import type { LaterSeed } from "../kernel/catalogue.ts"
 import type { NewEvent } from "../kernel/event.ts"
@@ -15,8 +15,8 @@ export const roleSeed = (): ReadonlyArray<NewEvent> =>
   )
 
 /**
- * A later seed that grants permissions of a later release to system roles, by the role's name, beside those each holds by
- * then. Roles that people made are left alone: their owners decide.
+ * A later seed that adds permissions of a later release to system roles, by the role's name, beside those each has by
+ * then. Roles that users made stay as they are.
  */
 export const grantToSystemRoles =
   (granted: { readonly [role: string]: ReadonlyArray<string> }): LaterSeed =>
@@ -40,7 +40,7 @@ export interface Invited {
   readonly is_owner: boolean
   readonly is_active: boolean
 }
-/** A user and the member that stands for them wherever members do. */
+/** Events that create a user and the member record that represents them in lists of members. `at`: an instant. */
 export const invitedEvents = (user: Invited, at: string): ReadonlyArray<NewEvent> => [
   createdEvent(members, {
     ...initialRow(members, memberFields),

@@ -1,8 +1,8 @@
-/** What each kind of list has to show: the columns a saved view may name (rules/conventions 6). */
+/** The columns a saved view may name, by entity type (rules/conventions 6). */
 import type { Catalogue } from "../kernel/catalogue.ts"
 import type { Resource } from "../kernel/resource.ts"
 
-/** Columns by entity; those marked with a star are what its first view shows. */
+/** Columns by entity type; those of its first system view are marked with `*`. */
 const declared: { readonly [entity_type: string]: string } = {
   members:
     "name* membership_type* email* phone* is_active* description tags account_number tax_number is_bookable rating cost_per_hour cost_per_day cost_per_distance charge_per_hour charge_per_day charge_per_distance city country created_at* updated_at",
@@ -44,13 +44,13 @@ const declared: { readonly [entity_type: string]: string } = {
 const named = (text: string): ReadonlyArray<{ readonly name: string; readonly starred: boolean }> =>
   text.split(" ").map((one) => ({ name: one.replace("*", ""), starred: one.endsWith("*") }))
 
-/** What the view an entity begins with shows. */
+/** The columns of the first system view of an entity type. */
 export const startingColumns = (entity_type: string): ReadonlyArray<string> =>
   named(declared[entity_type] ?? "")
     .filter((one) => one.starred)
     .map((one) => one.name)
 
-/** Of a list that is not told about above: every plain column of its rows. */
+/** The columns of a list without an entry above: every column of its rows with a plain value. */
 const plainColumns = ({ table }: Resource): ReadonlyArray<string> =>
   Object.entries(table.columns)
     .filter(
@@ -65,15 +65,13 @@ const plainColumns = ({ table }: Resource): ReadonlyArray<string> =>
 
 export interface Viewable {
   readonly columns: ReadonlySet<string>
-  /** The module whose custom fields can be columns too. */
+  /** The module whose custom fields can be columns as well. */
   readonly custom_module: string | undefined
 }
-/** What can be listed under a name; undefined for what cannot. */
+/** Columns and module of an entity type; undefined when there is no such list. */
 export const viewableAs = (entity_type: string, catalogue: Catalogue): Viewable | undefined => {
   const resource = catalogue.resources.find((one) => one.entity_type === entity_type)
-  const written = Object.hasOwn(declared, entity_type)
-    ? named(declared[entity_type]!).map((one) => one.name)
-    : undefined
-  if (written === undefined && resource === undefined) return undefined
-  return { columns: new Set(written ?? plainColumns(resource!)), custom_module: resource?.custom_module }
+  const written = Object.hasOwn(declared, entity_type) ? declared[entity_type] : undefined
+  const columns = written === undefined ? resource && plainColumns(resource) : named(written).map((one) => one.name)
+  return columns && { columns: new Set(columns), custom_module: resource?.custom_module }
 }
