@@ -23,7 +23,7 @@ import {
   viewContext
 } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
-import type { AnyRow, Table } from "../kernel/table.ts"
+import type { AnyRow, Stamped, Table } from "../kernel/table.ts"
 import { relationshipProblem } from "./decide.ts"
 import { addressResource, emailResource, linkResource, phoneResource, relationshipResource } from "./resource.ts"
 import {
@@ -49,11 +49,11 @@ const access: Access = {
 
 type Contact = AnyRow & { readonly id: number; readonly is_primary?: boolean }
 /** The endpoints of one type of contact record; a new primary record replaces the earlier primary one. */
-const contactRegister = (resource: Resource, fields: Fields): Slice => {
+const contactSlice = (resource: Resource<Table<Fields & Stamped>>, fields: Fields): Slice => {
   const table: Table = resource.table
   const primaries = "is_primary" in fields
   return crudResource<Fields, ReadonlyArray<Contact>>({
-    resource: resource as never,
+    resource,
     fields,
     path: `/api/v1/members/{member}/${resource.plural}`,
     name: `members.${resource.plural}`,
@@ -176,7 +176,7 @@ const unrelate = command("DELETE", "/api/v1/members/{member}/relationships/{id}"
   respond: () => Effect.succeed(noContent)
 })
 
-const relationshipRegister = crudResource({
+const relationshipSlice = crudResource({
   resource: relationshipResource,
   fields: relationshipFields,
   path: "",
@@ -185,9 +185,9 @@ const relationshipRegister = crudResource({
 })
 
 export const contactSlices: ReadonlyArray<Slice> = [
-  contactRegister(addressResource as Resource, addressFields),
-  contactRegister(emailResource as Resource, emailFields),
-  contactRegister(phoneResource as Resource, phoneFields),
-  contactRegister(linkResource as Resource, linkFields),
-  { ...relationshipRegister, name: "members.relationships", endpoints: [listRelationships, relate, unrelate] }
+  contactSlice(addressResource, addressFields),
+  contactSlice(emailResource, emailFields),
+  contactSlice(phoneResource, phoneFields),
+  contactSlice(linkResource, linkFields),
+  { ...relationshipSlice, name: "members.relationships", endpoints: [listRelationships, relate, unrelate] }
 ]

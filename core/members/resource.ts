@@ -132,6 +132,8 @@ const member_shows = {
   parent_members: Shown.objects(related, { describe: "With include=organisations" })
 }
 
+/** The module of custom fields that members have. */
+export const member_module = "Member"
 export const memberResource = resource({
   singular: "member",
   shows: member_shows,
@@ -140,7 +142,7 @@ export const memberResource = resource({
   filters: ["name", "membership_type", "is_active", "created_at", "updated_at"],
   sorts: ["name", "membership_type", "created_at", "updated_at"],
   aliases: { active: "is_active" },
-  custom_module: "Member",
+  custom_module: member_module,
   // Archived members can be restored, so lists find them on request (rules/members-activities 2).
   lists_archived: true,
   columns: memberColumns,

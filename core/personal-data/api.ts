@@ -9,7 +9,7 @@ import { ok, renderById, viewContext } from "../kernel/resource.ts"
 import * as Shown from "../kernel/answer-schema.ts"
 import { CommandRuntime } from "../kernel/command-runtime.ts"
 import { Store, type StoreShape } from "../kernel/store/store.ts"
-import { memberResource } from "../members/resource.ts"
+import { member_module, memberResource } from "../members/resource.ts"
 import { type MemberRow, members } from "../members/schema.ts"
 import { users } from "../users/schema.ts"
 import { anonymiseMember } from "./decide.ts"
@@ -38,7 +38,7 @@ const anonymise = command("POST", "/api/v1/members/{id}/anonymise", {
         user,
         user_streams: user_streams.flat(),
         merged: yield* mergedInto(store, row.id),
-        custom_fields: yield* store.find(custom_fields, { module_type: memberResource.custom_module! })
+        custom_fields: yield* store.find(custom_fields, { module_type: member_module })
       }
     }),
   decide: (facts, input) => anonymiseMember(input.rows.id, input.viewer.member_id, facts),

@@ -14,7 +14,7 @@ import { Store } from "../kernel/store/store.ts"
 import { settingGroups } from "./groups.ts"
 import * as Shown from "../kernel/answer-schema.ts"
 
-const groupOf = (input: Input): string => input.params["group"]!
+const groupOf = (input: Input): string => input.params["group"] ?? ""
 const unknownGroup = notFound("No such group of settings.")
 
 const values = Shown.map(Shown.anything(), { describe: "By key" })

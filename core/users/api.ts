@@ -8,7 +8,7 @@ import { Store } from "../kernel/store/store.ts"
 import type { Viewer } from "../kernel/viewer.ts"
 import { members } from "../members/schema.ts"
 import { activateUser, changeUser, deactivateUser, inviteUser } from "./decide.ts"
-import { grants, listAbilities, listPermissions, rolesRegister, viewerLevel } from "./roles.ts"
+import { grants, listAbilities, listPermissions, rolesSlice, viewerLevel } from "./roles.ts"
 import { interfacePermissions } from "./permissions.ts"
 import { roles, users } from "./schema.ts"
 import { roleSeed } from "./seed.ts"
@@ -138,10 +138,10 @@ const endpoints = [
 
 export const userSlices: ReadonlyArray<Slice> = [
   {
-    ...rolesRegister,
+    ...rolesSlice,
     permissions: interfacePermissions,
     seed: roleSeed,
-    endpoints: [...(rolesRegister.endpoints ?? []), listPermissions, listAbilities]
+    endpoints: [...(rolesSlice.endpoints ?? []), listPermissions, listAbilities]
   },
   { name: "users", tables: [users], resources: [userResource], events: userEvents, endpoints }
 ]

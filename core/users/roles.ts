@@ -35,7 +35,7 @@ export const viewerLevel = Effect.fnUntraced(function* (viewer: Viewer) {
 /** The stream locked by whoever grants or deletes a role, so that no role is granted while it is being deleted. */
 export const grants = "role:grants"
 
-export const rolesRegister = crudResource({
+export const rolesSlice = crudResource({
   resource: roleResource,
   fields: roleFields,
   path: "/api/v1/roles",
