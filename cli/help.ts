@@ -28,6 +28,7 @@ const noun_groups: ReadonlyArray<readonly [title: string, nouns: ReadonlyArray<s
     "Set-up",
     [
       "stores",
+      "vehicles",
       "settings",
       "currencies",
       "exchange-rates",

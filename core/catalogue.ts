@@ -31,6 +31,7 @@ import { memberSlices } from "./members/api.ts"
 import { settingsSlice } from "./settings/api.ts"
 import { storeSeed, storesSlice } from "./stores/stores.ts"
 import { userSlices } from "./users/api.ts"
+import { vehiclesSlice } from "./vehicles/vehicles.ts"
 import { viewsSlice } from "./views/api.ts"
 
 export const slices: ReadonlyArray<Slice> = [
@@ -48,6 +49,7 @@ export const slices: ReadonlyArray<Slice> = [
   calendarSlice,
   activityLogSlice,
   { ...storesSlice, seed: storeSeed },
+  vehiclesSlice,
   productGroups,
   productsSlice,
   countriesSlice,

@@ -1,5 +1,5 @@
 /** What the server adds to the core's slices. New server slices go here. */
-import { abilities } from "../core/users/abilities.ts"
+import { abilitiesOf } from "../core/users/abilities.ts"
 import { erasedBytes } from "./erased-bytes.ts"
 import { feedsSlice } from "./feeds/slice.ts"
 import { idempotencySlice } from "./idempotency/slice.ts"
@@ -18,9 +18,5 @@ export const serverSlices = (whole: () => Catalogue): ReadonlyArray<ServerSlice>
   erasedBytes(),
   restoreSlice,
   feedsSlice,
-  tokensSlice(() => abilitiesIn(whole()))
+  tokensSlice(() => new Set(abilitiesOf(whole())))
 ]
-
-/** Every ability some endpoint asks for, and those the interface names beside. */
-const abilitiesIn = (catalogue: Catalogue): ReadonlySet<string> =>
-  new Set([...abilities, ...catalogue.endpoints.flatMap(({ ability }) => ability ?? [])])

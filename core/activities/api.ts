@@ -1,4 +1,4 @@
-/** How activities are asked for (rules/members-activities 6). */
+/** Endpoints of activities (rules/members-activities 6). */
 import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { activity_type_list } from "../custom-fields/seed.ts"
@@ -29,7 +29,7 @@ import * as Shown from "../kernel/answer-schema.ts"
 const regardingOf = (row: Pick<ActivityRow, "regarding_id" | "regarding_type">): ReadonlyArray<Regarding> =>
   row.regarding_type === null || row.regarding_id === null ? [] : [{ type: row.regarding_type, id: row.regarding_id }]
 
-/** Participants, subjects and faces of a page of activities: one query for each. */
+/** For a page of activities: participants, what they are about, and the members of participants and owners. */
 const surroundings = Effect.fnUntraced(function* (rows: ReadonlyArray<ActivityRow>) {
   const store = yield* Store
   const participants = yield* store.find(activity_participants, { activity_id: rows.map((row) => row.id) })

@@ -1,4 +1,4 @@
-/** What may be entered as an activity (rules/members-activities 6). */
+/** Rules for activities (rules/members-activities 6). */
 import { Result } from "effect"
 import type { list_values } from "../kernel/custom-field.ts"
 import type { DecideContext } from "../kernel/endpoint.ts"
@@ -10,19 +10,19 @@ import { type ActivityRow, activity_participants, type ParticipantRow, task_code
 
 type ListValueRow = RowOf<typeof list_values>
 export interface ActivityFacts {
-  /** Values of the list of activity types. */
+  /** The values of the list Activity Type. */
   readonly types: ReadonlyArray<ListValueRow>
   readonly participants: ReadonlyArray<ParticipantRow>
-  /** Whether what it is about exists; true when it is about nothing. */
+  /** Whether the row named by `regarding_type` and `regarding_id` exists; true when none is named. */
   readonly regarding_exists: boolean
 }
-/** The code of a kind of activity; null for kinds people made themselves. */
+/** The code of an activity type; null for types that users added. */
 export const typeCode = (value: { readonly metadata: unknown } | undefined): number | null => {
   const code = (value?.metadata as { readonly code?: unknown } | null | undefined)?.code
   return typeof code === "number" ? code : null
 }
 
-/** One given participant. */
+/** One participant of a body. */
 export interface Participation {
   readonly member_id: number
   readonly mute: boolean
@@ -68,22 +68,23 @@ const problems = (
   return errors
 }
 
-/** Whoever stays keeps their row; the rest come and go. */
+/** Events that make the participants those given; participants who stay keep their row and its id. */
 const replaceParticipants = (
   activity_id: number,
   given: ReadonlyArray<Participation>,
   before: ReadonlyArray<ParticipantRow>,
   context: DecideContext
 ): ReadonlyArray<NewEvent> => {
-  const kept = new Map<number, ParticipantRow>()
+  const staying = new Map<number, ParticipantRow>()
   for (const row of before)
-    if (!kept.has(row.member_id) && given.some((one) => one.member_id === row.member_id)) kept.set(row.member_id, row)
+    if (!staying.has(row.member_id) && given.some((one) => one.member_id === row.member_id))
+      staying.set(row.member_id, row)
   return [
     ...before
-      .filter((row) => kept.get(row.member_id) !== row)
+      .filter((row) => staying.get(row.member_id) !== row)
       .map((row) => deletedEvent(activity_participants, row.id, row)),
     ...given.flatMap((one): ReadonlyArray<NewEvent> => {
-      const row = kept.get(one.member_id)
+      const row = staying.get(one.member_id)
       if (row === undefined)
         return [createdEvent(activity_participants, { id: context.id(activity_participants), activity_id, ...one })]
       const changed = updatedEvent(activity_participants, row, { mute: one.mute })

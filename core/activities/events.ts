@@ -1,4 +1,4 @@
-/** What happens to activities and who takes part in them (rules/members-activities 3). */
+/** Events of activities and of their participants (rules/members-activities 3). */
 import { Schema } from "effect"
 import { update } from "../kernel/row-change.ts"
 import { type AnyEventType, eventType } from "../kernel/event-type.ts"

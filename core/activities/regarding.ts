@@ -1,4 +1,4 @@
-/** What activities are about: a member, a product, a stock level, an opportunity. One query per kind. */
+/** Loads what activities are about (members, products, stock levels, opportunities): one query per table. */
 import { Effect } from "effect"
 import { Store } from "../kernel/store/store.ts"
 import type { AnyRow, Table } from "../kernel/table.ts"
@@ -25,7 +25,7 @@ export interface Subject {
 }
 export const regardingKey = ({ type, id }: Regarding): string => `${type}:${id}`
 
-/** Those that exist, by {@link regardingKey}. */
+/** The rows that exist, by {@link regardingKey}. */
 export const subjectsOf = Effect.fnUntraced(function* (wanted: ReadonlyArray<Regarding>) {
   const store = yield* Store
   const found = new Map<string, Subject>()

@@ -1,9 +1,9 @@
-/** Activities: calls, meetings, tasks and notes, about something and for somebody (rules/members-activities 6). */
+/** Activities: calls, meetings, tasks and notes, with owner, subject and participants (rules/members-activities 6). */
 import { boolean, choice, code, integer, json, list, object, longText, ref, text, timestamp } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 
-/** What an activity can be about. */
+/** Values of `regarding_type`: the tables an activity can be about. */
 export const regarding_types = {
   Member: "Member",
   Product: "Product",
@@ -27,7 +27,7 @@ export const activity_statuses = {
   2004: "Held"
 } as const
 export const time_statuses = { 0: "Free", 1: "Busy" } as const
-/** The kind an activity is of when none is said. */
+/** The default activity type. */
 export const task_code = 1001
 
 export const activityFields = {
@@ -41,7 +41,7 @@ export const activityFields = {
     names: { by: "regarding_type", tables: regarding_tables }
   }),
   regarding_type: choice(regarding_types, { nullable: true }),
-  /** A user. */
+  /** A user's id. */
   owned_by: ref("users", { nullable: true, on_delete: "keep" }),
   starts_at: timestamp({ nullable: true }),
   ends_at: timestamp({ nullable: true }),

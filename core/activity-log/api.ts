@@ -1,4 +1,4 @@
-/** The action log: the journal read backwards, as who did what to what (rules/conventions 12). */
+/** Endpoints of the action log: the journal, newest first, as who did what to which row (rules/conventions 12). */
 import { Effect } from "effect"
 import type { Catalogue, Slice } from "../kernel/catalogue.ts"
 import { type Failure, get } from "../kernel/endpoint.ts"
@@ -21,7 +21,7 @@ import { type Bindings, bindings, columnList } from "../kernel/store/statement.t
 import { Store, type StoreShape } from "../kernel/store/store.ts"
 import { hasOnePermission, type Viewer } from "../kernel/viewer.ts"
 import { users } from "../users/schema.ts"
-import { changesOf, valueTypes, withoutKeys } from "./changes.ts"
+import { changesOf, no_changes, valueTypes, withoutKeys } from "./changes.ts"
 import * as Shown from "../kernel/answer-schema.ts"
 import { auditShown } from "./answers.ts"
 import type { AuditEntry } from "./answers.ts"
@@ -37,7 +37,7 @@ const listing: Listing = {
   custom_fields: new Map()
 }
 
-/** Type and id of what was acted on lie together in the stream's name: `member:12`. */
+/** `auditable_type` and `auditable_id` as SQL on the stream's name, such as `member:12`; undefined without either. */
 const streamSql = (conditions: ReadonlyArray<Condition>, bound: Bindings): string | undefined => {
   const given = (name: string): ReadonlyArray<string> | undefined => {
     const one = conditions.find(
@@ -52,17 +52,20 @@ const streamSql = (conditions: ReadonlyArray<Condition>, bound: Bindings): strin
   const types = given("auditable_type")?.map((type) => snakeCase(type).replace(/^_/, ""))
   const ids = given("auditable_id")
   if (types === undefined && ids === undefined) return undefined
+  const ofId = (id: string): string => `stream like ${bound.bind(`%:${id.replaceAll("_", "\\_")}`)} escape '\\'`
+  // `;` follows `:` in ASCII: a range, which the index on streams can answer.
+  const ofType = (type: string): string =>
+    `(stream >= ${bound.bind(`${type}:`)} and stream < ${bound.bind(`${type};`)})`
   const parts =
     types === undefined
-      ? ids!.map((id) => `stream like ${bound.bind(`%:${id.replaceAll("_", "\\_")}`)} escape '\\'`)
-      : // A semicolon is what comes after a colon: a range, so that the index on streams serves.
-        ids === undefined
-        ? types.map((type) => `(stream >= ${bound.bind(`${type}:`)} and stream < ${bound.bind(`${type};`)})`)
+      ? (ids ?? []).map(ofId)
+      : ids === undefined
+        ? types.map(ofType)
         : types.flatMap((type) => ids.map((id) => `stream = ${bound.bind(`${type}:${id}`)}`))
   return parts.length === 0 ? "1 = 0" : `(${parts.join(" or ")})`
 }
 
-/** Columns with a permission of their own that this person lacks. */
+/** Columns that need a permission of their own which the viewer lacks. */
 const hiddenFrom = (catalogue: Catalogue, viewer: Viewer): ReadonlySet<string> =>
   new Set(
     catalogue.tables.flatMap((table) =>
@@ -72,7 +75,7 @@ const hiddenFrom = (catalogue: Catalogue, viewer: Viewer): ReadonlySet<string> =
     )
   )
 
-/** Events as an audit shows them. Two queries: what the rows held before, and the people. */
+/** Events as entries of the action log. Two queries: earlier events of the same rows, and the users. */
 export const auditRows = Effect.fnUntraced(function* (
   events: ReadonlyArray<StoredEvent>,
   viewer: Viewer
@@ -93,7 +96,7 @@ export const auditRows = Effect.fnUntraced(function* (
   return events.map((one): AuditEntry => {
     const at = one.stream.indexOf(":")
     const id = one.stream.slice(at + 1)
-    const { old_values, new_values } = changes.get(one.position)!
+    const { old_values, new_values } = changes.get(one.position) ?? no_changes
     return {
       id: one.position,
       user_id: one.actor_id,
@@ -108,7 +111,7 @@ export const auditRows = Effect.fnUntraced(function* (
     }
   })
 })
-/** Earlier events of the same streams that tell what was held; none of those given. */
+/** Earlier events of the same streams that give the rows' previous values; the given events are not among them. */
 const historyOf = Effect.fnUntraced(function* (store: StoreShape, events: ReadonlyArray<StoredEvent>) {
   const types = valueTypes(events.map((one) => one.type))
   if (types.length === 0) return []
@@ -131,17 +134,21 @@ const actions = (query: Query, viewer: Viewer) =>
     const from = ` from "journal"${parts.length === 0 ? "" : ` where ${parts.join(" and ")}`}`
     const sort = sortOf(query, listing)
     const { page, per_page } = pageOf(query)
-    // Positions follow time, so they are the order whatever is asked for.
+    // Positions follow time: whichever sort is asked for, entries are ordered by position.
     const order = sort === undefined || sort.descending ? "desc" : "asc"
     const events = (yield* store.run(
       `select ${columnList(journal)}${from} order by "position" ${order} limit ${per_page} offset ${(page - 1) * per_page}`,
       bound.values
     )).map((row) => store.decode(journal, row) as StoredEvent)
+    // A first page that is not full is the whole log.
     const [counted] =
       page === 1 && events.length < per_page
         ? [{ total: events.length }]
         : yield* store.run<{ total: number }>(`select count(*) as total${from}`, bound.values)
-    return ok({ actions: yield* auditRows(events, viewer), meta: { total: Number(counted!.total), per_page, page } })
+    return ok({
+      actions: yield* auditRows(events, viewer),
+      meta: { total: Number(counted?.total ?? 0), per_page, page }
+    })
   })
 
 export const activityLogSlice: Slice = {

@@ -1,4 +1,4 @@
-/** What an event changed, as an audit tells it: old and new values (rules/conventions 12). Pure. */
+/** Old and new values of an event for the action log (rules/conventions 12). Pure. */
 import type { StoredEvent } from "../kernel/event.ts"
 import { isJsonObject, type Json, type JsonObject, sameJson } from "../kernel/json.ts"
 
@@ -6,15 +6,16 @@ export interface Changes {
   readonly old_values: JsonObject
   readonly new_values: JsonObject
 }
+export const no_changes: Changes = { old_values: {}, new_values: {} }
 
-/** Entity and verb of an event's type: `product.updated` → product, updated. */
+/** Entity and action of an event's type: `product.updated` → product, updated. */
 const verbOf = (type: string): readonly [entity: string, verb: string] => {
   const at = type.lastIndexOf(".")
   return [type.slice(0, at), type.slice(at + 1)]
 }
 const rowKey = (entity: string, data: JsonObject): string => `${entity}:${String(data["id"] ?? "")}`
 
-/** Events that say what a plain row holds: those before an update or a deletion tell what it held. */
+/** Types of events with values of a row: those before an update or a deletion give the old values. */
 export const valueTypes = (types: ReadonlyArray<string>): ReadonlyArray<string> => [
   ...new Set(
     types
@@ -24,26 +25,26 @@ export const valueTypes = (types: ReadonlyArray<string>): ReadonlyArray<string> 
   )
 ]
 
-/** Changes by position. `events` come in order and hold what came before those that are `wanted`. */
+/** Changes of the `wanted` positions. `events` are in order and include earlier events of the same rows. */
 export const changesOf = (
   events: ReadonlyArray<StoredEvent>,
   wanted: ReadonlySet<number>
 ): ReadonlyMap<number, Changes> => {
-  const held = new Map<string, JsonObject>()
-  const found = new Map<number, Changes>()
+  const rows = new Map<string, JsonObject>()
+  const changes = new Map<number, Changes>()
   for (const { position, type, data } of events) {
     const [entity, verb] = verbOf(type)
     const key = rowKey(entity, data)
-    const before = held.get(key) ?? {}
-    if (wanted.has(position)) found.set(position, changeOf(verb, data, before))
-    if (verb === "created" || verb === "updated") held.set(key, { ...before, ...withoutId(data) })
+    const before = rows.get(key) ?? {}
+    if (wanted.has(position)) changes.set(position, changeOf(verb, data, before))
+    if (verb === "created" || verb === "updated") rows.set(key, { ...before, ...withoutId(data) })
   }
-  return found
+  return changes
 }
 
 const changeOf = (verb: string, data: JsonObject, before: JsonObject): Changes => {
   const { set, was, also } = data
-  // Events that carry both sides themselves.
+  // Events that carry old and new values themselves.
   if (isJsonObject(set) || isJsonObject(was)) {
     return {
       old_values: isJsonObject(was) ? was : {},
@@ -54,18 +55,20 @@ const changeOf = (verb: string, data: JsonObject, before: JsonObject): Changes =
     case "created":
       return { old_values: {}, new_values: data }
     case "updated": {
-      // Some events tell the row as it is by now.
+      // Events of some tables carry whole rows: values that stayed the same are no change.
       const new_values = Object.fromEntries(
-        Object.entries(withoutId(data)).filter(
-          ([name, value]) => !Object.hasOwn(before, name) || !sameJson(before[name]!, value)
-        )
+        Object.entries(withoutId(data)).filter(([name, value]) => {
+          const old = valueIn(before, name)
+          return old === undefined || !sameJson(old, value)
+        })
       )
       return {
         new_values,
         old_values: Object.fromEntries(
-          Object.keys(new_values)
-            .filter((name) => Object.hasOwn(before, name))
-            .map((name) => [name, before[name]!])
+          Object.keys(new_values).flatMap((name) => {
+            const old = valueIn(before, name)
+            return old === undefined ? [] : [[name, old] as const]
+          })
         )
       }
     }
@@ -75,9 +78,11 @@ const changeOf = (verb: string, data: JsonObject, before: JsonObject): Changes =
       return { old_values: {}, new_values: withoutId(data) }
   }
 }
+/** A row's value of a column of that name; nothing that every object inherits, such as `constructor`. */
+const valueIn = (row: JsonObject, name: string): Json | undefined => (Object.hasOwn(row, name) ? row[name] : undefined)
 const withoutId = ({ id: _id, ...rest }: JsonObject): JsonObject => rest
 
-/** The same without the keys a reader may not see, however deep they lie. */
+/** The value without the keys a reader may not see, at any depth. */
 export const withoutKeys = (value: JsonObject, hidden: ReadonlySet<string>): JsonObject =>
   Object.fromEntries(
     Object.entries(value)

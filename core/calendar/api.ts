@@ -1,4 +1,4 @@
-/** The calendar as text (rules/members-activities 7): read by the signed feeds, and by whoever may see activities. */
+/** The calendar as iCalendar text (rules/members-activities 7), for signed feeds and users who may see activities. */
 import { Clock, Effect } from "effect"
 import { activities } from "../activities/schema.ts"
 import type { Slice } from "../kernel/catalogue.ts"
@@ -14,11 +14,11 @@ import { instantOf } from "../values/time.ts"
 import { zoneOf } from "../values/zone.ts"
 import { calendarFeed, feedHeaders, feedName, feedStart, uidHost } from "./feed.ts"
 
-/** The feed as it stands now: of one user's activities, or of everybody's. 404 for an unknown user. Four queries. */
+/** The feed as of now: one user's activities, or everybody's. 404 for an unknown user. Four queries. */
 export const feedText = (user_id: number | undefined): Effect.Effect<string, Failure, Store | CommandRuntime> =>
   Effect.gen(function* () {
     const store = yield* Store
-    // The same UIDs wherever the feed is written, or a reader of two copies would show everything twice.
+    // The server's address on replicas as well: with other UIDs, a reader of both feeds would show everything twice.
     const { public_url } = yield* CommandRuntime
     const generated_at = instantOf(yield* Clock.currentTimeMillis)
     const user = user_id === undefined ? undefined : yield* store.get(users, user_id)
@@ -61,8 +61,8 @@ export const calendarSlice: Slice = {
       run: ({ values }) =>
         Effect.map(feedText(values.user_id ?? undefined), (text) => ({
           status: 200,
-          content: { type: feedHeaders["content-type"]!, text },
-          headers: { "content-disposition": feedHeaders["content-disposition"]! }
+          content: { type: feedHeaders["content-type"], text },
+          headers: { "content-disposition": feedHeaders["content-disposition"] }
         }))
     })
   ]

@@ -24,12 +24,12 @@ export interface FeedFacts {
   /** Right-hand side of the UIDs: the host of the configured address (`uidHost`). */
   readonly host: string
   readonly calendar_name: string
-  /** The company's time zone, in which an activity is seen to fill whole days. */
+  /** The company's time zone, which decides whether an activity fills whole days. */
   readonly zone: string
 }
 
 export const feedFileName = "flightcase-calendar.ics"
-export const feedHeaders: { readonly [name: string]: string } = {
+export const feedHeaders = {
   "content-type": "text/calendar; charset=utf-8",
   "content-disposition": `inline; filename=${feedFileName}`
 }
@@ -52,7 +52,7 @@ export const feedStart = (generated_at: string): string => {
   return moment.toISOString()
 }
 
-/** The whole VCALENDAR: lines of at most 75 octets, CRLF after every one. Activities outside the window are left out. */
+/** The whole VCALENDAR: lines of at most 75 octets, each ended by CRLF, without activities outside the window. */
 export const calendarFeed = (activities: ReadonlyArray<FeedActivity>, facts: FeedFacts): string => {
   const since = feedStart(facts.generated_at)
   const scheduled = activities
@@ -99,7 +99,7 @@ const timeLines = (activity: ScheduledActivity, zone: string): ReadonlyArray<str
   const ends = activity.ends_at === null ? undefined : wholeSecond(activity.ends_at)
   const days = wholeDays(starts, ends, zone)
   if (days !== undefined) return [dateLine("DTSTART", days.first), dateLine("DTEND", days.after)]
-  // The format wants an end later than the start: without one, half an hour stands in.
+  // The format needs an end later than the start: without one the event lasts half an hour.
   return [
     instantLine("DTSTART", starts),
     instantLine("DTEND", ends === undefined || ends <= starts ? starts + halfHourMillis : ends)
@@ -126,7 +126,7 @@ const wholeSecond = (instant: string): number => Math.floor(millisOf(instant) / 
 const organizerLine = (owner: FeedActivity["owner"]): ReadonlyArray<string> => {
   const email = plain(owner?.email ?? "").replace(/\s/g, "")
   if (owner === null || email === "") return []
-  // ical.js quotes a name only when it must; some readers trip over bare ones, so the name is always quoted.
+  // ical.js quotes a name only where it must; some readers fail on unquoted names, so it is always quoted.
   const name = plain(owner.name).replaceAll("\n", " ").replaceAll('"', "").replaceAll("^", "^^").trim()
   return [`ORGANIZER;CN=${ICAL.stringify.paramPropertyValue(name, true)}:mailto:${email}`]
 }
@@ -134,7 +134,7 @@ const organizerLine = (owner: FeedActivity["owner"]): ReadonlyArray<string> => {
 const filledLine = (name: string, text: string | null): ReadonlyArray<string> =>
   text === null || plain(text).trim() === "" ? [] : [textLine(name, text)]
 
-// Only the value is ical.js's: for names it does not know, such as X-WR-CALNAME, its whole line adds VALUE=TEXT.
+// ical.js encodes the value alone: in whole lines of names unknown to it, such as X-WR-CALNAME, it adds VALUE=TEXT.
 const textLine = (name: string, text: string): string =>
   `${name}:${ICAL.stringify.value(plain(text), "text", ICAL.design.icalendar, false)}`
 
@@ -162,7 +162,7 @@ const folded = (line: string): string => {
   let text = "",
     octets = 0
   for (const character of line) {
-    const size = octetsOf(character.codePointAt(0)!)
+    const size = octetsOf(character.codePointAt(0) ?? 0)
     if (octets + size > lineOctets) {
       text += "\r\n "
       octets = 1

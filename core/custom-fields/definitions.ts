@@ -13,13 +13,14 @@ import {
   list_values,
   patternOf
 } from "../kernel/custom-field.ts"
+import { CommandRuntime } from "../kernel/command-runtime.ts"
 import { get } from "../kernel/endpoint.ts"
 import { isJsonObject, type JsonObject } from "../kernel/json.ts"
 import { viewManageAccess, crudResource } from "../kernel/crud-resource.ts"
 import { type FieldErrors, invalid } from "../kernel/rejection.ts"
 import { ok, type Resource, resource, renderOne, viewContext } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
-import { custom_field_groups, customFieldGroupFields, modules } from "./schema.ts"
+import { custom_field_groups, customFieldGroupFields, modulesOf } from "./schema.ts"
 import { text } from "../kernel/field.ts"
 import * as Shown from "../kernel/answer-schema.ts"
 
@@ -46,14 +47,19 @@ export const customFieldResource = resource({
 const operators = ["eq", "not_eq", "in", "not_in", "present", "blank", "gt", "gte", "lt", "lte", "contains"]
 const listed = (row: CustomFieldRow): boolean => row.field_type === 9 || row.field_type === 10
 
-/** The module as it is spelt, however it was written. */
-const moduleOf = (given: string): string | undefined =>
+interface DefinitionFacts {
+  readonly modules: ReadonlyArray<string>
+  /** Active values of the list the field chooses from. */
+  readonly values: CustomFieldFacts["values"]
+}
+/** A module by its name in any case, with or without "_" and blanks: "stock level" is StockLevel. */
+const moduleNamed = (modules: ReadonlyArray<string>, given: string): string | undefined =>
   modules.find((one) => one.toLowerCase() === given.replace(/[_ ]/g, "").toLowerCase())
 
-const problems = (next: CustomFieldRow, values: CustomFieldFacts["values"]): FieldErrors => {
+const problems = (next: CustomFieldRow, { modules, values }: DefinitionFacts): FieldErrors => {
   const errors: { [field: string]: ReadonlyArray<string> } = {}
-  if (moduleOf(next.module_type) === undefined)
-    errors["module_type"] = [`The module type must be one of ${modules.join(", ")}.`]
+  const module = moduleNamed(modules, next.module_type)
+  if (module === undefined) errors["module_type"] = [`The module type must be one of ${modules.join(", ")}.`]
   if (listed(next) && next.list_name_id === null)
     errors["list_name_id"] = ["A field that chooses from a list needs one."]
   const numbering = next.field_type === auto_number ? autoNumberProblem(next) : undefined
@@ -77,7 +83,7 @@ const problems = (next: CustomFieldRow, values: CustomFieldFacts["values"]): Fie
       errors["validation_rules"] = [`The validation rule ${key} must be a number.`]
     }
   }
-  if (next.is_personal && moduleOf(next.module_type) !== "Member")
+  if (next.is_personal && module !== "Member")
     errors["is_personal"] = ["Only custom fields of members describe a person."]
   const pattern = next.validation_rules?.["pattern"]
   if (pattern !== undefined && pattern !== null && patternOf(next) === undefined) {
@@ -91,16 +97,16 @@ const problems = (next: CustomFieldRow, values: CustomFieldFacts["values"]): Fie
   }
   return errors
 }
-/** Kinds of fields people write in freely. */
+/** Field types with free text, which may hold personal data. */
 const written: ReadonlySet<number> = new Set([0, 1, 7, 8, 13, 15, 16])
-/** Whoever defines a field for members is told what becomes of its values, while none of them is entered yet. */
+/** A hint, when a free-text field of members is defined, that its values stay when a member is anonymised. */
 const hintOf = (row: CustomFieldRow): JsonObject | undefined =>
   row.module_type !== "Member" || row.is_personal || !written.has(row.field_type)
     ? undefined
     : {
         hint: "Values of this field stay when a member is anonymised. If it is to hold data about a person, set is_personal to true."
       }
-/** Numbers given so far were counted from it: another start would give some of them twice, or leave some out. */
+/** 422 for a changed `start` of an auto number: counted from another start, numbers would repeat or be left out. */
 const startProblem = (next: CustomFieldRow, before: CustomFieldRow): FieldErrors =>
   before.field_type === auto_number && (next.settings?.["start"] ?? null) !== (before.settings?.["start"] ?? null)
     ? { settings: ["The setting start of a numbering stays as it was; make another field to number anew."] }
@@ -118,13 +124,16 @@ export const customFieldDefinitions = crudResource({
     facts: (input, before) =>
       Effect.gen(function* () {
         const list = (input.values as Partial<CustomFieldRow>).list_name_id ?? before?.list_name_id ?? null
-        return list === null ? [] : yield* (yield* Store).find(list_values, { list_name_id: list, is_active: true })
+        const { catalogue } = yield* CommandRuntime
+        const values =
+          list === null ? [] : yield* (yield* Store).find(list_values, { list_name_id: list, is_active: true })
+        return { modules: modulesOf(catalogue), values }
       }),
     save: ({ next, before, facts }) => {
       const errors = { ...problems(next, facts), ...(before === undefined ? {} : startProblem(next, before)) }
-      return Object.keys(errors).length > 0
-        ? Result.fail(invalid(errors))
-        : Result.succeed({ set: { module_type: moduleOf(next.module_type)! } })
+      // A module that is not known is an error already.
+      const module_type = moduleNamed(facts.modules, next.module_type) ?? next.module_type
+      return Object.keys(errors).length > 0 ? Result.fail(invalid(errors)) : Result.succeed({ set: { module_type } })
     },
     meta: (row) => Effect.succeed(hintOf(row)),
     meta_shows: Shown.optional(Shown.keys({ hint: text() }))
@@ -152,7 +161,7 @@ const groups = crudResource({
   access,
   only: ["list", "create", "update", "delete"]
 })
-/** One group always shows its fields. */
+/** Shows one group, always with its fields. */
 const showGroup = get("/api/v1/custom_field_groups/{id}", {
   answer: { custom_field_group: Shown.row(() => customFieldGroupResource) },
   name: "custom_field_groups.show",

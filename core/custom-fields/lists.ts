@@ -1,4 +1,4 @@
-/** Lists of values people choose from: address types, invoice terms, activity types and lists of their own (rules/conventions 17). */
+/** Lists of values to choose from, such as address types, and those a business adds (rules/conventions 17). */
 import { Effect, Result } from "effect"
 import { custom_fields, list_values } from "../kernel/custom-field.ts"
 import type { Slice } from "../kernel/catalogue.ts"
@@ -52,7 +52,7 @@ const lists = crudResource({
         : Result.succeed(facts.values.map((value) => deletedEvent(list_values, value.id)))
   }
 })
-/** One list always shows its values. */
+/** Shows one list, always with its values. */
 const showList = get("/api/v1/list_names/{id}", {
   answer: { list_name: Shown.row(() => listNameResource) },
   name: "list_names.show",
@@ -69,12 +69,12 @@ const showList = get("/api/v1/list_names/{id}", {
 export const listNames: Slice = {
   ...lists,
   endpoints: [...(lists.endpoints ?? []), showList],
-  // Older clients of the family know them by this name (rules/conventions 17); values lie below it as well.
+  // The path older clients use (rules/conventions 17), for lists and for their values.
   path_aliases: { "/api/v1/list_names": ["/api/v1/list_of_values"] }
 }
 
 type ListValueRow = RowOf<typeof list_values>
-/** Whether a value would lie below itself. */
+/** Whether a value would become its own ancestor. */
 const circular = (id: number, parent: number | null, values: ReadonlyArray<ListValueRow>): boolean => {
   for (let at = parent, left = values.length; at !== null && left >= 0; left--) {
     if (at === id) return true
@@ -82,7 +82,7 @@ const circular = (id: number, parent: number | null, values: ReadonlyArray<ListV
   }
   return false
 }
-/** A row of any module whose custom fields hold the value. Values are kept by the definition's id, one or a list of them. */
+/** A row of any module whose custom fields hold the value; they store one id or a list of ids by definition id. */
 const chosenBy = Effect.fnUntraced(function* (value: ListValueRow) {
   const store = yield* Store
   const { resources } = (yield* CommandRuntime).catalogue

@@ -1,12 +1,13 @@
 /**
- * What people define themselves: groups of custom fields, and lists of values to choose from (rules/conventions 17).
+ * Tables of custom field groups and of lists of values, and the modules with custom fields (rules/conventions 17).
  */
+import type { Catalogue } from "../kernel/catalogue.ts"
 import { boolean, integer, longText, text } from "../kernel/field.ts"
 import { visible_to_all } from "../kernel/visibility.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 
-/** What custom fields can be added to (rules/members-activities 5). */
-export const modules = [
+/** The interface's modules with custom fields, parts that are still to come included (rules/members-activities 5). */
+const interface_modules = [
   "Member",
   "Product",
   "ProductGroup",
@@ -16,7 +17,11 @@ export const modules = [
   "Opportunity",
   "Invoice",
   "PurchaseOrder"
-] as const
+]
+/** Every module that can have custom fields: the interface's, and those that resources of the catalogue declare. */
+export const modulesOf = ({ resources }: Catalogue): ReadonlyArray<string> => [
+  ...new Set([...interface_modules, ...resources.flatMap(({ custom_module }) => custom_module ?? [])])
+]
 
 export const customFieldGroupFields = {
   name: text({ required: true, search: true }),

@@ -1,4 +1,4 @@
-/** The lists every business starts with (rules/conventions 17). Ids are fixed: 1 and up, in the order written here. */
+/** Seed: the lists of a new database (rules/conventions 17). Ids are fixed: 1 and up, in the order written here. */
 import { list_values } from "../kernel/custom-field.ts"
 import type { NewEvent } from "../kernel/event.ts"
 import type { JsonObject } from "../kernel/json.ts"
@@ -49,10 +49,10 @@ const lists: ReadonlyArray<readonly [name: string, values: ReadonlyArray<SeedVal
       ["Norwegian", "nb-NO"],
       ["Polish", "pl-PL"],
       ["Japanese", "ja-JP"]
-    ].map(([name, code]) => ({ name: name!, metadata: { code: code! } }))
+    ].map(([name = "", code = ""]) => ({ name, metadata: { code } }))
   ],
   ["File Category", ["Contract", "Drawing", "Insurance", "Invoice", "Manual", "Photo", "Risk Assessment", "Other"]],
-  // The codes other systems of this family know the kinds by (rules/members-activities 6).
+  // The interface's codes of activity types (rules/members-activities 6).
   [
     "Activity Type",
     ["Task", "Call", "Fax", "Email", "Meeting", "Note", "Letter"].map((name, at) => ({
@@ -62,7 +62,7 @@ const lists: ReadonlyArray<readonly [name: string, values: ReadonlyArray<SeedVal
   ]
 ]
 
-/** The list activities take their kind from, and the kind they have when none is said. */
+/** Ids of the list of activity types and of the default type. */
 export const activity_type_list = lists.findIndex(([name]) => name === "Activity Type") + 1
 
 export const listSeed = (): ReadonlyArray<NewEvent> => {

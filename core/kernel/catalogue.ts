@@ -1,6 +1,6 @@
 /** What a catalogue of slices and registers is: the one list that server, command line, sync and tests iterate. */
 import { inCatalogue } from "./answer-schema.ts"
-import type { Catalogue, Endpoint, Slice } from "./endpoint-types.ts"
+import type { Catalogue, Endpoint, Permission, Slice } from "./endpoint-types.ts"
 import type { ProjectionContext, Projector, Projection } from "./event.ts"
 import { type AnyEventType, decodeData } from "./event-type.ts"
 import type { JsonObject } from "./json.ts"
@@ -9,7 +9,11 @@ import { reactionsOf } from "./react.ts"
 import { clearableTables, referenceClearedEvent, referencesOf, withReferences } from "./references.ts"
 import { as_declared, type Composed, type Includes, type Resource } from "./resource-types.ts"
 
-export type { Catalogue, Slice, TableSuccession } from "./endpoint-types.ts"
+export type { Catalogue, LaterSeed, Permission, Slice, TableSuccession } from "./endpoint-types.ts"
+
+/** The permissions of one area, from its actions separated by blanks: `vehicles`, `view create` → `vehicles.view`, … */
+export const permissionsOfArea = (area: string, actions: string): ReadonlyArray<Permission> =>
+  actions.split(" ").map((action) => ({ key: `${area}.${action}`, area, action }))
 
 /**
  * One event may change tables of several slices: its own slice folds it first, then those that follow it, in the order
@@ -138,6 +142,7 @@ export const catalogueOf = (slices: ReadonlyArray<Slice>): Catalogue => {
     composed,
     reactions: reactionsOf(slices.flatMap((slice) => slice.react ?? [])),
     settings: Object.assign({}, ...slices.map((slice) => slice.settings ?? {})),
+    permissions: slices.flatMap((slice) => slice.permissions ?? []),
     scrubs: Object.fromEntries(
       [...events.values()].flatMap((kind) => {
         const { scrub } = kind

@@ -235,8 +235,22 @@ export interface TableSuccession {
   readonly columns: { readonly [column: string]: string }
 }
 
+/** What a role can allow, `area.action`: roles and people hold permissions by their key. */
+export interface Permission {
+  readonly key: string
+  readonly area: string
+  readonly action: string
+}
+/**
+ * Events that a later release adds to a database, built from the rows that are there by then. They are recorded once; a
+ * seed that yields no events is asked again at the next start.
+ */
+export type LaterSeed = (at: string) => StoreRead<ReadonlyArray<NewEvent>>
+
 export interface Slice {
   readonly name: string
+  /** Permissions that its endpoints ask for and roles can hold. */
+  readonly permissions?: ReadonlyArray<Permission>
   /** Tables folded from the journal; every replica has them. */
   readonly tables?: ReadonlyArray<Table>
   /** Tables outside the journal, on the server only. */
@@ -258,7 +272,7 @@ export interface Slice {
    * What releases after the first add to it, in their order; a database that was there before gets it with its next
    * start.
    */
-  readonly later_seeds?: ReadonlyArray<(at: string) => ReadonlyArray<NewEvent>>
+  readonly later_seeds?: ReadonlyArray<LaterSeed>
   /** What happens here, in the same transaction, when something happened in another slice. */
   readonly react?: ReadonlyArray<Reaction>
   /**
@@ -289,6 +303,8 @@ export interface Catalogue {
   readonly resources: ReadonlyArray<Resource>
   readonly composed: Composed
   readonly settings: SettingGroups
+  /** Every permission roles can hold. */
+  readonly permissions: ReadonlyArray<Permission>
   readonly scrubs: Scrubs
   readonly reactions: Reactions
   /** Who points at whom, by the table pointed at. */

@@ -1,4 +1,4 @@
-/** How members are asked for (rules/members-activities 2). */
+/** Endpoints of members (rules/members-activities 2). */
 import { Effect, Result } from "effect"
 import { update } from "../kernel/row-change.ts"
 import type { Slice } from "../kernel/catalogue.ts"
@@ -16,7 +16,7 @@ import { memberResource } from "./resource.ts"
 import { memberFields, members, type RelationshipRow, relationships } from "./schema.ts"
 import * as Shown from "../kernel/answer-schema.ts"
 
-/** The relationships of a member, from either side. */
+/** The relationships a member has, whichever of the two sides it is on. */
 const relatedTo = Effect.fnUntraced(function* (id: number): Effect.fn.Return<ReadonlyArray<Related>, Failure, Store> {
   const store = yield* Store
   const found = [
@@ -36,7 +36,7 @@ const crud = crudResource({
   fields: memberFields,
   path: "/api/v1/members",
   access: accessOf("members"),
-  // Of two related contacts only one may become something else: whoever changes a type waits for the others who do.
+  // Two related contacts must not both change their type at once, so changes of types wait for each other.
   streams: ({ id }, { membership_type }) => [
     ...(membership_type === undefined ? [] : ["member_types"]),
     ...(id === undefined ? [] : [`member:${id}`])

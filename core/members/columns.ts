@@ -1,4 +1,4 @@
-/** Columns of saved views of members that their answers have no key for: how to reach them, where they are (rules/conventions 6). */
+/** Columns of saved views of members that are no keys of answers: e-mail, phone, address (rules/conventions 6). */
 import { Effect } from "effect"
 import type { ViewColumn, ViewColumns } from "../kernel/custom-view.ts"
 import type { Json } from "../kernel/json.ts"
@@ -8,12 +8,12 @@ import { countries } from "../reference-data/countries.ts"
 import { addresses, emails, phones } from "./schema.ts"
 
 type Contact = { readonly member_id: number; readonly is_primary: boolean }
-/** Of each member the primary record, else the first. */
+/** By member, the primary contact record, or the first where none is primary. */
 const firstOf = <C extends Contact>(found: ReadonlyArray<C>): ReadonlyMap<unknown, C> => {
   const first = new Map<unknown, C>()
   for (const one of found) {
-    const known = first.get(one.member_id)
-    if (known === undefined || (one.is_primary && !known.is_primary)) first.set(one.member_id, one)
+    const earlier = first.get(one.member_id)
+    if (earlier === undefined || (one.is_primary && !earlier.is_primary)) first.set(one.member_id, one)
   }
   return first
 }
@@ -46,7 +46,7 @@ const country: ViewColumn = (rows) =>
     const names = new Map(found.map((one) => [one.id, one.name]))
     return (row): Json => names.get(first.get(row["id"])?.country_id ?? 0) ?? null
   })
-/** Nothing is charged by the member here. */
+/** Always null: the interface names charges of members as columns, and members have none. */
 const nothing: ViewColumn = () => Effect.succeed(() => null)
 
 export const memberColumns: ViewColumns = {

@@ -1,4 +1,4 @@
-/** Ways to reach a member, and who belongs to whom: addresses, e-mails, phones, links, relationships (rules/members-activities 3). */
+/** Contact records of members: addresses, e-mails, phones, links and relationships (rules/members-activities 3). */
 import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { command, get } from "../kernel/endpoint.ts"
@@ -23,7 +23,7 @@ import {
   viewContext
 } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
-import type { AnyRow, Table } from "../kernel/table.ts"
+import type { AnyRow, Stamped, Table } from "../kernel/table.ts"
 import { relationshipProblem } from "./decide.ts"
 import { addressResource, emailResource, linkResource, phoneResource, relationshipResource } from "./resource.ts"
 import {
@@ -48,12 +48,12 @@ const access: Access = {
 }
 
 type Contact = AnyRow & { readonly id: number; readonly is_primary?: boolean }
-/** Records of one kind: a new primary one takes the place of the old. */
-const contactRegister = (resource: Resource, fields: Fields): Slice => {
+/** The endpoints of one type of contact record; a new primary record replaces the earlier primary one. */
+const contactSlice = (resource: Resource<Table<Fields & Stamped>>, fields: Fields): Slice => {
   const table: Table = resource.table
   const primaries = "is_primary" in fields
   return crudResource<Fields, ReadonlyArray<Contact>>({
-    resource: resource as never,
+    resource,
     fields,
     path: `/api/v1/members/{member}/${resource.plural}`,
     name: `members.${resource.plural}`,
@@ -120,7 +120,7 @@ const relate = command("POST", "/api/v1/members/{member}/relationships", {
   params: inPath,
   fields: relationshipFields,
   creates: [relationships],
-  // Both sides wait for each other, or a pair could be joined twice.
+  // Locks both members: otherwise two requests at once could relate the same pair twice.
   streams: (params, body) => [`member:${params["member"]}`, `member:${String(body["related_member_id"])}`],
   facts: ({ rows, values }) =>
     Effect.gen(function* () {
@@ -176,7 +176,7 @@ const unrelate = command("DELETE", "/api/v1/members/{member}/relationships/{id}"
   respond: () => Effect.succeed(noContent)
 })
 
-const relationshipRegister = crudResource({
+const relationshipSlice = crudResource({
   resource: relationshipResource,
   fields: relationshipFields,
   path: "",
@@ -185,9 +185,9 @@ const relationshipRegister = crudResource({
 })
 
 export const contactSlices: ReadonlyArray<Slice> = [
-  contactRegister(addressResource as Resource, addressFields),
-  contactRegister(emailResource as Resource, emailFields),
-  contactRegister(phoneResource as Resource, phoneFields),
-  contactRegister(linkResource as Resource, linkFields),
-  { ...relationshipRegister, name: "members.relationships", endpoints: [listRelationships, relate, unrelate] }
+  contactSlice(addressResource, addressFields),
+  contactSlice(emailResource, emailFields),
+  contactSlice(phoneResource, phoneFields),
+  contactSlice(linkResource, linkFields),
+  { ...relationshipSlice, name: "members.relationships", endpoints: [listRelationships, relate, unrelate] }
 ]

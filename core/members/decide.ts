@@ -1,4 +1,4 @@
-/** What may happen to members: merging doubles among them (rules/members-activities 2). */
+/** Rules for members: changes of type and merging duplicates (rules/members-activities 2). */
 import { Result } from "effect"
 import type { Decided } from "../kernel/endpoint.ts"
 import type { DataOf } from "../kernel/event-type.ts"
@@ -8,14 +8,14 @@ import { invalidField } from "../kernel/rejection.ts"
 import { memberArchived, memberMerged } from "./events.ts"
 import { type ContactKind, type MemberRow, members, type RelationshipRow } from "./schema.ts"
 
-/** A relationship of the member that changes, and who is on its other side. */
+/** A relationship of the member being changed, and the member on its other side. */
 export interface Related {
   readonly id: number
   readonly other: MemberRow
 }
 /**
- * Users come from invitations, and what they are called and whether they are active is kept with the user. A member
- * that becomes something else keeps only such relationships as could be made anew.
+ * What a member may not become. 422 for making or unmaking users, who come from invitations; for a user's name,
+ * activity and location type, which change with the account; for a type that an existing relationship does not allow.
  */
 export const memberProblems = (
   next: MemberRow,
@@ -51,11 +51,11 @@ export const memberProblems = (
 
 export interface MergeFacts {
   readonly secondary: MemberRow | undefined
-  /** Of both members. */
+  /** Relationships of both members. */
   readonly relationships: ReadonlyArray<RelationshipRow>
-  /** Kinds of contact records of which the primary member has a primary one already. */
+  /** Types of contact records of which the remaining member already has a primary one. */
   readonly primary_kinds: ReadonlyArray<ContactKind>
-  /** The secondary's participations in what the primary takes part in too, by table. */
+  /** By table, ids of the secondary's participations in things the primary member takes part in as well. */
   readonly doubled: { readonly [table: string]: ReadonlyArray<number> }
 }
 /**
@@ -93,7 +93,7 @@ export const mergeMembers = (primary: MemberRow, facts: MergeFacts): Decided => 
   })
 }
 
-/** Those that would join the primary to itself, or to somebody it is joined to already, are dropped. */
+/** The secondary's relationships: moved, or dropped where they would relate the primary to itself or twice to one. */
 const movedRelationships = (
   primary: number,
   secondary: number,

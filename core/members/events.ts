@@ -1,4 +1,4 @@
-/** What happens to members beside being made, changed and deleted (rules/members-activities 2). */
+/** Events of members beside created, updated and deleted (rules/members-activities 2). */
 import { Schema } from "effect"
 import { remove, update, updateWhere } from "../kernel/row-change.ts"
 import { eventType } from "../kernel/event-type.ts"
@@ -20,20 +20,20 @@ export const memberRestored = eventType("member.restored", {
   ]
 })
 
-/** Whatever else names the secondary follows as its column declares. */
+/** Other columns that refer to the secondary member follow the merge as they declare (`on_merge`). */
 export const memberMerged = eventType("member.merged", {
   meaning: "Two members were one: what belonged to the secondary belongs to the primary.",
   data: () =>
     Schema.Struct({
       primary_id: Schema.Int,
       secondary_id: Schema.Int,
-      // Kinds of moved records that are no longer primary, because the primary member has one.
+      // Types of moved contact records that lose `is_primary`, as the remaining member has a primary one already.
       demoted: Schema.Array(Schema.Literals(["addresses", "emails", "phones", "links"])),
       relationships: Schema.Struct({
         moved: Schema.Array(Schema.Struct({ id: Schema.Int, member_id: Schema.Int, related_member_id: Schema.Int })),
         dropped: ids()
       }),
-      // The secondary's participations in what the primary takes part in too, by table.
+      // By table, ids of the secondary's participations in things the primary member takes part in as well.
       doubled: Schema.Record(Schema.String, ids())
     }),
   stream: ({ primary_id }) => streamOf("member", primary_id),

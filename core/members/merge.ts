@@ -1,4 +1,4 @@
-/** Merging two members that are one: what is read before, and who takes part in what (rules/members-activities 2). */
+/** What the rule for merging two members must know (rules/members-activities 2). */
 import { Effect } from "effect"
 import { doublesOf } from "../kernel/reference-checks.ts"
 import { CommandRuntime } from "../kernel/command-runtime.ts"
@@ -6,6 +6,7 @@ import { Store } from "../kernel/store/store.ts"
 import type { MergeFacts } from "./decide.ts"
 import { type ContactKind, contactTables, members, relationships } from "./schema.ts"
 
+/** Of both members: relationships, types with a primary contact record, and participations the two share. */
 export const mergeFacts = Effect.fnUntraced(function* (primary_id: number, secondary_id: number) {
   const store = yield* Store
   const both = [primary_id, secondary_id]

@@ -1,4 +1,4 @@
-/** How members and their contact records are put into words (rules/members-activities 1 and 3). */
+/** How members and their contact records are shown in answers (rules/members-activities 1 and 3). */
 import { list_values } from "../kernel/custom-field.ts"
 import type { Json, JsonObject } from "../kernel/json.ts"
 import { type Resource, resource } from "../kernel/resource.ts"
@@ -38,10 +38,10 @@ const relatedResource = (side: "member" | "related") =>
     singular: "related_member",
     table: relationships,
     lookups: { member: { via: "member_id", table: members }, related: { via: "related_member_id", table: members } },
-    view: (base, _row, found) => {
+    view: ({ id = null, relationship_type = null, is_primary = null }, _row, found) => {
       const [own, other] = side === "member" ? [found.member, found.related] : [found.related, found.member]
       return {
-        id: base["id"]!,
+        id,
         relatable_id: own?.["id"] as number,
         relatable_type: "Member",
         relatable_name: nameOf(own),
@@ -50,8 +50,8 @@ const relatedResource = (side: "member" | "related") =>
         related_type: "Member",
         related_name: nameOf(other),
         related_membership_type: labelOf(other),
-        relationship_type: base["relationship_type"]!,
-        is_primary: base["is_primary"]!,
+        relationship_type,
+        is_primary,
         archived: other === undefined || other["deleted_at"] !== null
       }
     }
@@ -59,11 +59,11 @@ const relatedResource = (side: "member" | "related") =>
 const pointedAt = relatedResource("related")
 const pointing = relatedResource("member")
 
-/** Archived members are not named as somebody's contacts. */
+/** Archived members are left out of the names of contacts and organisations. */
 const current = (rows: Json | undefined): ReadonlyArray<Json> =>
   ((rows ?? []) as ReadonlyArray<JsonObject>).flatMap(({ archived, ...row }) => (archived === true ? [] : [row]))
 
-/** The part that depends on what kind of member it is. */
+/** The keys of an answer that depend on the membership type. */
 const membershipOf = (member: MemberRow): JsonObject => {
   const { id } = member
   switch (member.membership_type) {
@@ -92,7 +92,7 @@ const membershipOf = (member: MemberRow): JsonObject => {
   }
 }
 
-/** What `membership` holds: for a user nothing but its id, for a contact their place, for the others how business is done. */
+/** The keys of `membership`: a user's id, a contact's position, the business terms of any other member. */
 const membership = Shown.either(
   Shown.keys({ id: integer() }),
   Shown.keys({ id: integer(), title: members.columns.title, department: members.columns.department }),
@@ -132,6 +132,8 @@ const member_shows = {
   parent_members: Shown.objects(related, { describe: "With include=organisations" })
 }
 
+/** The module of custom fields that members have. */
+export const member_module = "Member"
 export const memberResource = resource({
   singular: "member",
   shows: member_shows,
@@ -140,8 +142,8 @@ export const memberResource = resource({
   filters: ["name", "membership_type", "is_active", "created_at", "updated_at"],
   sorts: ["name", "membership_type", "created_at", "updated_at"],
   aliases: { active: "is_active" },
-  custom_module: "Member",
-  // What may be restored must be found (rules/members-activities 2).
+  custom_module: member_module,
+  // Archived members can be restored, so lists find them on request (rules/members-activities 2).
   lists_archived: true,
   columns: memberColumns,
   lookups: {
@@ -155,7 +157,7 @@ export const memberResource = resource({
     emails: { kind: "many", via: "member_id", resource: () => emailResource as Resource, empty: [] },
     phones: { kind: "many", via: "member_id", resource: () => phoneResource as Resource, empty: [] },
     links: { kind: "many", via: "member_id", resource: () => linkResource as Resource, empty: [] },
-    // Members whose relationship points here, and members this one points to: direction matters, kind does not.
+    // Related members, by the direction of the relationship; its type does not matter.
     contacts: { kind: "many", via: "related_member_id", resource: () => pointedAt as Resource, empty: [] },
     organisations: { kind: "many", via: "member_id", resource: () => pointing as Resource, empty: [] }
   },

@@ -54,7 +54,7 @@ export const members = table(
     ...memberFields,
     icon_url: text({ computed: true, nullable: true, max: 2048, hidden: true }),
     icon_thumb_url: text({ computed: true, nullable: true, max: 2048, hidden: true }),
-    /** The member this one was found to be a double of. */
+    /** The member this one was merged into as a duplicate. */
     merged_into_id: ref("members", { computed: true, nullable: true, hidden: true, on_delete: "keep" })
   },
   {
@@ -65,7 +65,7 @@ export const members = table(
       granted_columns: [
         { to: ["activities.*", "opportunities.*", "users.*"], columns: ["name", "membership_type", "is_active"] },
         { to: ["activities.*"], columns: ["icon_thumb_url"] },
-        // What prices, discounts and tax of a quote go by (rules/rates 8, rules/billing 4).
+        // Columns that prices, discounts and tax of a quote depend on (rules/rates 8, rules/billing 4).
         {
           to: ["opportunities.*"],
           columns: [
@@ -88,7 +88,7 @@ export const members = table(
 )
 export type MemberRow = RowOf<typeof members>
 
-/** Events of contact records lie in their member's stream: erasing a person finds them all there. */
+/** Events of contact records belong to their member's stream, so that erasing a person finds all of them. */
 const ofMember = {
   stream: { entity: "member", column: "member_id" },
   indexes: [["member_id"]],
@@ -115,7 +115,7 @@ export const addresses = table(
   "addresses",
   { member_id, ...addressFields },
   {
-    // Quotes name addresses, and whoever writes one must know whose each is; what stands in them is for those who see members.
+    // Whoever writes a quote needs to know whose an address is; its text is for those who may see members.
     ...ofMember,
     entity: "address",
     visibility: {
@@ -146,7 +146,7 @@ export const relationshipFields = {
   relationship_type: text({ nullable: true }),
   is_primary
 }
-/** Stored once, meant both ways. */
+/** Relationships between two members: one row a pair, valid in both directions. */
 export const relationships = table(
   "relationships",
   { member_id: ref("members", { computed: true, on_delete: "keep" }), ...relationshipFields },
@@ -154,6 +154,6 @@ export const relationships = table(
 )
 export type RelationshipRow = RowOf<typeof relationships>
 
-/** Records that move with a merge and go with an erasure, by the name of their table. */
+/** Contact records by the name of their table: a merge moves them, an erasure deletes them. */
 export const contactTables = { addresses, emails, phones, links }
 export type ContactKind = keyof typeof contactTables

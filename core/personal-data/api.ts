@@ -1,4 +1,4 @@
-/** How a person is erased (rules/members-activities 2, rules/rulings 22): a member, and the account of one that is a user. */
+/** Endpoint that anonymises a member and, of a user, the account (rules/members-activities 2, rules/rulings 22). */
 import { Effect } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { custom_fields } from "../kernel/custom-field.ts"
@@ -9,7 +9,7 @@ import { ok, renderById, viewContext } from "../kernel/resource.ts"
 import * as Shown from "../kernel/answer-schema.ts"
 import { CommandRuntime } from "../kernel/command-runtime.ts"
 import { Store, type StoreShape } from "../kernel/store/store.ts"
-import { memberResource } from "../members/resource.ts"
+import { member_module, memberResource } from "../members/resource.ts"
 import { type MemberRow, members } from "../members/schema.ts"
 import { users } from "../users/schema.ts"
 import { anonymiseMember } from "./decide.ts"
@@ -27,7 +27,7 @@ const anonymise = command("POST", "/api/v1/members/{id}/anonymise", {
       const store = yield* Store
       const { catalogue } = yield* CommandRuntime
       const account = row.membership_type === "user" ? yield* store.first(users, { member_id: row.id }) : undefined
-      // Nobody activates it meanwhile.
+      // Locks the account, so that nobody activates it meanwhile.
       if (account !== undefined) yield* lockStreams([streamOf("user", account.id)])
       const user = account === undefined ? undefined : yield* store.get(users, account.id)
       const user_streams =
@@ -38,14 +38,14 @@ const anonymise = command("POST", "/api/v1/members/{id}/anonymise", {
         user,
         user_streams: user_streams.flat(),
         merged: yield* mergedInto(store, row.id),
-        custom_fields: yield* store.find(custom_fields, { module_type: memberResource.custom_module! })
+        custom_fields: yield* store.find(custom_fields, { module_type: member_module })
       }
     }),
   decide: (facts, input) => anonymiseMember(input.rows.id, input.viewer.person_id, facts),
   respond: (_result, input) =>
     Effect.map(renderById(memberResource, input.rows.id.id, input.query, viewContext(input)), ok)
 })
-/** One query for each remove: a double of a double is rare. */
+/** Members merged into this one, and into those: one query a level, as chains of merges are rare. */
 const mergedInto = Effect.fnUntraced(function* (store: StoreShape, id: number) {
   const found = new Map<number, MemberRow>()
   for (let at: ReadonlyArray<number> = [id]; at.length > 0;) {

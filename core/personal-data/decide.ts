@@ -1,4 +1,4 @@
-/** Whether a person may be erased, and what that comes to (rules/rulings 22). */
+/** The rule for erasing a person (rules/rulings 22). */
 import { Result } from "effect"
 import type { CustomFieldRow } from "../kernel/custom-field.ts"
 import type { Decided } from "../kernel/endpoint.ts"
@@ -10,18 +10,18 @@ import type { UserRow } from "../users/schema.ts"
 import { memberAnonymised } from "./events.ts"
 
 export interface AnonymiseFacts {
-  /** Members merged into this one, at any remove: the same person. */
+  /** Members merged into this one, directly or through others: the same person. */
   readonly merged: ReadonlyArray<MemberRow>
   /** The account of a member that is a user. */
   readonly user: UserRow | undefined
-  /** Streams of other things that bear the user's words, such as tokens they named. */
+  /** Other streams that hold text the user wrote, such as names of tokens. */
   readonly user_streams: ReadonlyArray<string>
-  /** Every definition of members' custom fields, also those not in use. */
+  /** Every definition of members' custom fields, inactive ones included. */
   readonly custom_fields: ReadonlyArray<CustomFieldRow>
 }
 /**
- * Erases a person for good. 422 on `member` for the caller's own record and for an account in use: half of a person would
- * remain. Asked again, it erases what was added since, and values of custom fields that were marked as personal since.
+ * Erases a person for good. 422 on `member` for the caller's own record, and for an account in use, whose name and
+ * e-mail would remain. Repeated, it erases what was added since, and values of custom fields marked as personal since.
  */
 export const anonymiseMember = (member: MemberRow, own_id: number | null, facts: AnonymiseFacts): Decided => {
   const { custom_fields, merged, user, user_streams } = facts
@@ -44,7 +44,7 @@ export const anonymiseMember = (member: MemberRow, own_id: number | null, facts:
   }
   return Result.succeed({
     events: [
-      // A fold knows only its event: which values remain is said in full, as by any change of them.
+      // A projection reads nothing but its event, so the event lists all values that remain.
       ...[member, ...merged].flatMap(
         (row) =>
           updatedEvent(members, row, {

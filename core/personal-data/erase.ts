@@ -1,4 +1,4 @@
-/** Taking a person's data out: of the rows, and of everything the journal remembers (rules/rulings 22). */
+/** Removes a person's data from rows and from the journal (rules/rulings 22). */
 import { removeWhere, type RowChange, update } from "../kernel/row-change.ts"
 import type { ProjectionContext, Scrub } from "../kernel/event.ts"
 import { streamOf } from "../kernel/event.ts"
@@ -6,7 +6,7 @@ import { users } from "../users/schema.ts"
 import { anonymous_name, anonymousEmail } from "../users/anonymous.ts"
 import { contactTables, type MemberRow, members } from "../members/schema.ts"
 
-/** Who is erased, in what they were merged from and as a user too. */
+/** The person to erase: the member, members merged into it, and the user account. */
 export interface MemberAnonymised {
   readonly id: number
   readonly merged_ids: ReadonlyArray<number>
@@ -17,7 +17,7 @@ export interface MemberAnonymised {
 
 const word = "Anonymised"
 
-/** What identifies a person, emptied. Costs and relationships stay; custom fields are emptied by an event of their own. */
+/** Identifying columns with empty values. Costs and relationships stay; custom fields have an event of their own. */
 const erased: Partial<MemberRow> = {
   name: anonymous_name,
   description: null,
@@ -47,7 +47,7 @@ export const eraseRows = (
     : [update(users, user_id, { name: anonymous_name, email: anonymousEmail(user_id), updated_at: recorded_at })])
 ]
 
-/** Members' streams hold their contact records too, so these keys are all there is. Folding the rest again gives the same rows. */
+/** What is removed from the journal; streams of members include contact records. The rest projects to the same rows. */
 export const eraseFromJournal = ({
   id,
   kept_custom_fields,

@@ -1,4 +1,4 @@
-/** How the erasure of a person is recorded (rules/rulings 22). */
+/** The event of an erasure (rules/rulings 22). */
 import { Schema } from "effect"
 import { eventType } from "../kernel/event-type.ts"
 import { eraseFromJournal, eraseRows } from "./erase.ts"
@@ -10,9 +10,9 @@ export const memberAnonymised = eventType("member.anonymised", {
       id: Schema.Int,
       merged_ids: Schema.Array(Schema.Int),
       user_id: Schema.NullOr(Schema.Int),
-      // Absent in events of releases that knew no personal custom fields.
+      // Absent in events of releases without personal custom fields.
       user_streams: Schema.optionalKey(Schema.Array(Schema.String)),
-      // Custom fields whose values stay, by id and by name: stored documents use the one, bodies the other.
+      // Custom fields whose values stay, by id (used in stored values) and by name (used in bodies).
       kept_custom_fields: Schema.optionalKey(Schema.Array(Schema.String))
     }),
   project: eraseRows,

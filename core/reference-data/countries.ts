@@ -1,11 +1,11 @@
-/** Countries (read only): what addresses, stores and origins of goods refer to (rules/conventions 17). */
+/** Countries (read only), referred to by addresses, stores and products (rules/conventions 17). */
 import type { Slice } from "../kernel/catalogue.ts"
 import { boolean, text } from "../kernel/field.ts"
 import { createdEvent, crudResource } from "../kernel/crud-resource.ts"
 import { resource } from "../kernel/resource.ts"
 import { visible_to_all } from "../kernel/visibility.ts"
 import { table } from "../kernel/table.ts"
-import { countries as known } from "./country-list.ts"
+import { countries as known_countries } from "./country-list.ts"
 
 const fields = {
   code: text({ max: 2, computed: true }),
@@ -23,7 +23,7 @@ export const countries = table("countries", fields, {
   uniques: [{ columns: ["code"], field: "code", message: "The code has already been taken." }]
 })
 
-/** Month first, or year first, where that is how dates are written; everywhere else the day comes first. */
+/** Date formats of countries that write the month or the year first; all others write the day first. */
 const monthFirst = new Set(["US", "AS", "GU", "MP", "PR", "UM", "VI", "FM", "MH", "PW", "PH"])
 const yearFirst = new Set(["CA", "CN", "HU", "IR", "JP", "KP", "KR", "LT", "MN", "MO", "SE", "TW", "ZA"])
 const twelveHours = new Set([
@@ -59,7 +59,7 @@ export const countriesSlice: Slice = {
     only: ["list", "show"]
   }),
   seed: () =>
-    known.map((country, index) =>
+    known_countries.map((country, index) =>
       createdEvent(countries, {
         id: index + 1,
         ...country,

@@ -1,5 +1,5 @@
 /**
- * Currencies, as they are known (read only), and what they are worth in each other (rules/conventions 17, rules/rates 9.5).
+ * Currencies (read only) and exchange rates between them (rules/conventions 17, rules/rates 9.5).
  */
 import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
@@ -10,7 +10,7 @@ import { resource } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
 import { visible_to_all } from "../kernel/visibility.ts"
 import { table } from "../kernel/table.ts"
-import { currencies as known } from "../values/currency.ts"
+import { currencies as known_currencies } from "../values/currency.ts"
 import { EXCHANGE_RATE_SCALE, findExchangeRate, inverseOf } from "../values/exchange.ts"
 
 const currencyFields = {
@@ -51,14 +51,14 @@ const currencySlice: Slice = {
     access: readOnly,
     only: ["list", "show"]
   }),
-  seed: () => known.map((currency, index) => createdEvent(currencies, { id: index + 1, ...currency }))
+  seed: () => known_currencies.map((currency, index) => createdEvent(currencies, { id: index + 1, ...currency }))
 }
 
 const positive = { scale: EXCHANGE_RATE_SCALE, min: "0.00000001", max: "1000000000", strict: false } as const
 const exchangeFields = {
   source_currency_code: text({ required: true, create_only: true, max: 3, format: "currency" }),
   target_currency_code: text({ required: true, create_only: true, max: 3, format: "currency" }),
-  /** What one unit of the source buys of the target. */
+  /** Units of the target currency for one unit of the source currency. */
   rate: decimal({ ...positive, required: true }),
   inverse_rate: decimal({ ...positive, nullable: true }),
   source: text({ max: 50, default: "manual" }),
@@ -104,7 +104,7 @@ const exchangeSlice = crudResource({
       if (next.expires_at !== null && next.expires_at <= effective_at) {
         return Result.fail(invalidField("expires_at", "The rate must expire after it takes effect."))
       }
-      // An inverse that nobody gave follows the rate.
+      // An inverse rate that was not entered is derived from the rate again.
       const follows =
         typeof input.values["inverse_rate"] !== "string" && (before === undefined || before.rate !== next.rate)
       return Result.succeed({

@@ -30,7 +30,7 @@ export const organisation_tax_classes = table("organisation_tax_classes", classF
 type ClassTable = Table<typeof classFields & Stamped>
 type ClassRow = RowOf<ClassTable>
 
-/** Classes of one side: exactly one is the default; a new default takes the place of the old one. */
+/** Endpoints of the tax classes of products or organisations. One is the default; a new default replaces it. */
 const taxClasses = (table: ClassTable): Slice =>
   crudResource({
     resource: resource({
@@ -42,7 +42,7 @@ const taxClasses = (table: ClassTable): Slice =>
     fields: classFields,
     path: `/api/v1/${table.name}`,
     access,
-    // Two people making two classes the default at once must see each other.
+    // Locks the default: two classes made the default at once must not both keep it.
     streams: ({ id }) => [`${table.entity}:default`, ...(id === undefined ? [] : [`${table.entity}:${id}`])],
     rules: {
       facts: () =>
@@ -81,7 +81,7 @@ export const tax_rates = table("tax_rates", rateFields, { visibility: visible_to
 const ruleFields = {
   organisation_tax_class_id: ref("organisation_tax_classes", { required: true, on_delete: "delete" }),
   product_tax_class_id: ref("product_tax_classes", { required: true, on_delete: "delete" }),
-  // Deleting it would change the tax of whatever its rules cover without a word.
+  // Deleting a rate would silently change the tax of everything its rules apply to.
   tax_rate_id: ref("tax_rates", {
     required: true,
     on_delete: "refuse",
@@ -152,7 +152,7 @@ const seeded = <T extends Table>(
   values: Partial<RowOf<T>>
 ) => createdEvent(table, { ...initialRow(table, fields), id, ...values })
 
-/** Everything the tax of a pair of classes depends on, in three queries; for `resolveTax`. */
+/** Classes, rates and rules for `resolveTax`, in three queries. */
 export const taxFacts = Effect.gen(function* () {
   const store = yield* Store
   const rules = yield* store.find(tax_rules, { is_active: true })

@@ -1,4 +1,4 @@
-/** How settings are read and changed (rules/conventions 12): `{settings: {key: value}}` by group. */
+/** Endpoints of settings (rules/conventions 12): `{settings: {key: value}}` by group. */
 import { Effect, Result } from "effect"
 import { demands } from "../demands/schema.ts"
 import type { Slice } from "../kernel/catalogue.ts"
@@ -14,7 +14,7 @@ import { Store } from "../kernel/store/store.ts"
 import { settingGroups } from "./groups.ts"
 import * as Shown from "../kernel/answer-schema.ts"
 
-const groupOf = (input: Input): string => input.params["group"]!
+const groupOf = (input: Input): string => input.params["group"] ?? ""
 const unknownGroup = notFound("No such group of settings.")
 
 const values = Shown.map(Shown.anything(), { describe: "By key" })
@@ -58,9 +58,10 @@ const change = command("PUT", "/api/v1/settings/{group}", {
     Effect.gen(function* () {
       const groups = (yield* CommandRuntime).catalogue.settings
       const group = groupOf(input)
-      if (!Object.hasOwn(groups, group)) return yield* unknownGroup
+      const fields = Object.hasOwn(groups, group) ? groups[group] : undefined
+      if (fields === undefined) return yield* unknownGroup
       return {
-        fields: groups[group]!,
+        fields,
         booked: group === "availability" && (yield* (yield* Store).exists(demands, {}))
       } satisfies ChangeFacts
     }),
@@ -88,7 +89,7 @@ const change = command("PUT", "/api/v1/settings/{group}", {
   respond: (settings) => Effect.succeed(ok({ settings }))
 })
 
-/** The one place with a fixed message (rules/conventions 1); each error stands under the key alone and under `settings.<key>`. */
+/** 422 with a fixed message (rules/conventions 1); each error is given under `<key>` and under `settings.<key>`. */
 const invalidSettings = (errors: FieldErrors): Rejection =>
   new Rejection({
     kind: "invalid",

@@ -1,5 +1,5 @@
 /**
- * The setting groups that belong to no single slice, with what holds until somebody changes them (rules/conventions 12).
+ * The setting groups that belong to no single slice, with their defaults (rules/conventions 12).
  */
 import { boolean, choice, integer, text } from "../kernel/field.ts"
 import { default_span_days, span_days_ceiling } from "../availability/settings.ts"

@@ -49,7 +49,7 @@ export const storeResource = resource({
   sorts: ["name", "created_at", "updated_at"]
 })
 
-/** The zone its days are counted in; UTC where none is set. */
+/** The IANA time zone of a store's days; UTC where none is set. */
 export const zoneOf = (store: { readonly timezone: string | null } | undefined): string => store?.timezone || "UTC"
 
 export const storesSlice = crudResource({
@@ -69,7 +69,7 @@ export const storesSlice = crudResource({
       Effect.gen(function* () {
         return { defaults: yield* (yield* Store).find(stores, { is_default: true }) }
       }),
-    // The first store is the default; a new default takes the place of the old one, and there is always one.
+    // The first store becomes the default, a new default replaces the old one, and one is always the default.
     save: ({ next, before, facts }) => {
       const others = facts.defaults.filter((one) => one.id !== next.id)
       if (before?.is_default === true && !next.is_default)
@@ -91,7 +91,7 @@ export const storesSlice = crudResource({
   }
 })
 
-/** Seeds: one store, as a place to begin with. */
+/** Seed: the first store of a new database. */
 export const storeSeed = () => [
   createdEvent(stores, { ...initialRow(stores, fields), id: 1, name: "Main Warehouse", is_default: true })
 ]

@@ -1,5 +1,5 @@
-/** What takes the place of the name and the address of a person who was anonymised, wherever they are shown. */
+/** Name and e-mail address shown for anonymised persons. */
 
 export const anonymous_name = "Anonymised Member"
-/** Addresses under `.invalid` reach nobody (RFC 2606); with the id in it, it is nobody else's. */
+/** Addresses under `.invalid` reach nobody (RFC 2606); the id makes them unique. */
 export const anonymousEmail = (user_id: number): string => `anonymised-${user_id}@example.invalid`

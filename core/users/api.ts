@@ -1,4 +1,4 @@
-/** How users are asked for (rules/conventions 12): inviting makes one, deleting deactivates. */
+/** Endpoints of users (rules/conventions 12): POST invites a user, DELETE deactivates one. */
 import { Effect } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { command, get } from "../kernel/endpoint.ts"
@@ -8,7 +8,8 @@ import { Store } from "../kernel/store/store.ts"
 import type { Viewer } from "../kernel/viewer.ts"
 import { members } from "../members/schema.ts"
 import { activateUser, changeUser, deactivateUser, inviteUser } from "./decide.ts"
-import { grants, listAbilities, listPermissions, rolesRegister, viewerLevel } from "./roles.ts"
+import { grants, listAbilities, listPermissions, rolesSlice, viewerLevel } from "./roles.ts"
+import { interfacePermissions } from "./permissions.ts"
 import { roles, users } from "./schema.ts"
 import { roleSeed } from "./seed.ts"
 import { isAdministrator } from "./rights.ts"
@@ -136,6 +137,11 @@ const endpoints = [
 ]
 
 export const userSlices: ReadonlyArray<Slice> = [
-  { ...rolesRegister, seed: roleSeed, endpoints: [...(rolesRegister.endpoints ?? []), listPermissions, listAbilities] },
+  {
+    ...rolesSlice,
+    permissions: interfacePermissions,
+    seed: roleSeed,
+    endpoints: [...(rolesSlice.endpoints ?? []), listPermissions, listAbilities]
+  },
   { name: "users", tables: [users], resources: [userResource], events: userEvents, endpoints }
 ]

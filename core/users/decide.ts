@@ -1,4 +1,4 @@
-/** Who may invite, change and deactivate whom (rules/conventions 11 and 12). */
+/** Rules for users: who may invite, change and deactivate whom (rules/conventions 11 and 12). */
 import { Result } from "effect"
 import type { Decided } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
@@ -19,7 +19,7 @@ export interface UserFacts {
   readonly level: number
 }
 
-/** Roles by name or id, in their own order; only those may be added or taken away that the caller may act on. */
+/** Roles by name or id, in their sort order. 422 for one added or removed that the caller has no right to grant. */
 const chosenRoles = (
   names: ReadonlyArray<string>,
   before: ReadonlyArray<number>,
@@ -54,7 +54,7 @@ export const inviteUser = (
   }))
 }
 
-/** 403 with the reason where somebody is not the viewer's to change. */
+/** 403 with the reason where the viewer may not change this user. */
 const mayNot = (act: string, user: UserRow, viewer: Viewer, facts: UserFacts): Rejection | undefined => {
   const bar = userChangeRefusal(user, facts.roles, viewer, facts.level)
   return bar === undefined ? undefined : forbidden(`You cannot ${act} this user: ${bar}.`)
@@ -85,7 +85,7 @@ export const changeUser = (
   })
 }
 
-/** 422 on `user` for owners and for oneself; deactivating again changes nothing. */
+/** 422 on `user` for the owner and for the caller's own account; no events for a user who is not active. */
 export const deactivateUser = (user: UserRow, viewer: Viewer, facts: UserFacts): Decided => {
   if (user.is_owner) return Result.fail(invalidField("user", "The owner cannot be deactivated."))
   if (user.id === viewer.user_id) return Result.fail(invalidField("user", "You cannot deactivate yourself."))
@@ -100,7 +100,7 @@ export const deactivateUser = (user: UserRow, viewer: Viewer, facts: UserFacts):
   })
 }
 
-/** 422 on `user` for somebody anonymised: an account without a person would open. */
+/** 422 on `user` for an anonymised user: nobody is left to use the account. */
 export const activateUser = (user: UserRow, viewer: Viewer, facts: UserFacts): Decided => {
   const refusal = mayNot("activate", user, viewer, facts)
   if (refusal !== undefined) return Result.fail(refusal)

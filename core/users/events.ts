@@ -1,4 +1,4 @@
-/** What happens to the accounts of users (rules/conventions 11 and 12). */
+/** Events of user accounts (rules/conventions 11 and 12). */
 import { Schema } from "effect"
 import { update } from "../kernel/row-change.ts"
 import { type AnyEventType, eventType } from "../kernel/event-type.ts"
@@ -14,7 +14,7 @@ const account = () => ({ id: Schema.Int, member_id: Schema.Int })
 const activation = (type: string, meaning: string) =>
   eventType(type, {
     meaning,
-    // `first`: the invitation is thereby accepted.
+    // `first`: the first activation, which accepts the invitation.
     data: () => Schema.Struct({ ...account(), first: Schema.Boolean }),
     project: ({ id, member_id, first }, { recorded_at }) => [
       update(users, id, {

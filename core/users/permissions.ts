@@ -1,4 +1,5 @@
-/** What roles can allow, and what the roles that are there from the start do allow (rules/conventions 11). */
+/** The interface's permissions, and what the system roles of a new database hold (rules/conventions 11). */
+import { type Permission, permissionsOfArea } from "../kernel/catalogue.ts"
 
 const areas: { readonly [area: string]: string } = {
   "settings": "access view manage",
@@ -32,20 +33,14 @@ const areas: { readonly [area: string]: string } = {
   "webhooks": "manage",
   "costs": "view"
 }
-export interface Permission {
-  readonly key: string
-  readonly area: string
-  readonly action: string
-}
-export const permissions: ReadonlyArray<Permission> = Object.entries(areas).flatMap(([area, actions]) =>
-  actions.split(" ").map((action) => ({ key: `${area}.${action}`, area, action }))
+/** The interface's own. Slices that came later declare theirs; all of them are the catalogue's `permissions`. */
+export const interfacePermissions: ReadonlyArray<Permission> = Object.entries(areas).flatMap(([area, actions]) =>
+  permissionsOfArea(area, actions)
 )
-const keys = permissions.map((one) => one.key)
-const known = new Set(keys)
-export const isPermission = (key: string): boolean => known.has(key)
+const keys = interfacePermissions.map((one) => one.key)
 
 const all = (...areas: ReadonlyArray<string>): ReadonlyArray<string> =>
-  permissions.filter((one) => areas.includes(one.area)).map((one) => one.key)
+  interfacePermissions.filter((one) => areas.includes(one.area)).map((one) => one.key)
 const without = (from: ReadonlyArray<string>, ...left_out: ReadonlyArray<string>): ReadonlyArray<string> =>
   from.filter((key) => !left_out.includes(key))
 
@@ -56,9 +51,9 @@ export interface SystemRole {
   readonly permissions: ReadonlyArray<string>
 }
 export const owner_level = 100
-/** The role that may do everything and whose people, beside the owner, issue tokens and oversee the whole calendar. */
+/** The system role with every permission; besides the owner, its users issue tokens and read the whole calendar. */
 export const admin_role = "Admin"
-/** Beside the owner, who is marked as such and may do everything. Costs are for those who run the business only. */
+/** The roles of a new database. The owner needs none: `users.is_owner` passes every permission. */
 export const systemRoles: ReadonlyArray<SystemRole> = [
   { name: admin_role, level: 80, description: "Everything", permissions: keys },
   {
@@ -101,7 +96,7 @@ export const systemRoles: ReadonlyArray<SystemRole> = [
     level: 20,
     description: "Looks, changes nothing",
     permissions: without(
-      permissions.filter((one) => one.action === "view" || one.action === "access").map((one) => one.key),
+      interfacePermissions.filter((one) => one.action === "view" || one.action === "access").map((one) => one.key),
       "costs.view"
     )
   }

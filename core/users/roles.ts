@@ -1,4 +1,4 @@
-/** Roles and the catalogues of what they and tokens can be made of (rules/conventions 11 and 12). */
+/** Endpoints of roles, and the lists of permissions and abilities there are (rules/conventions 11 and 12). */
 import { Effect, Result } from "effect"
 import { get } from "../kernel/endpoint.ts"
 import { viewManageAccess, crudResource } from "../kernel/crud-resource.ts"
@@ -6,8 +6,9 @@ import { invalid, invalidField } from "../kernel/rejection.ts"
 import { ok, resource, unpagedMeta } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
 import { hasOnePermission, type Viewer } from "../kernel/viewer.ts"
-import { abilities } from "./abilities.ts"
-import { isPermission, owner_level, permissions } from "./permissions.ts"
+import { CommandRuntime } from "../kernel/command-runtime.ts"
+import { abilitiesOf } from "./abilities.ts"
+import { owner_level } from "./permissions.ts"
 import { roleFields, roles, users } from "./schema.ts"
 import { roleChangeRefusal } from "./rights.ts"
 import { levelOf } from "./viewer.ts"
@@ -24,17 +25,17 @@ export const roleResource = resource({
   view: (base, row) => ({ ...base, cost_visibility: row.permissions.includes("costs.view") })
 })
 
-/** The caller's own level. */
+/** The level of the caller's highest role (rules/conventions 11); the owner's is `owner_level`. */
 export const viewerLevel = Effect.fnUntraced(function* (viewer: Viewer) {
   if (viewer.is_owner) return owner_level
   const store = yield* Store
   return levelOf(yield* store.get(users, viewer.user_id), yield* store.find(roles, {}))
 })
 
-/** Granting a role and deleting one wait for each other. */
+/** The stream locked by whoever grants or deletes a role, so that no role is granted while it is being deleted. */
 export const grants = "role:grants"
 
-export const rolesRegister = crudResource({
+export const rolesSlice = crudResource({
   resource: roleResource,
   fields: roleFields,
   path: "/api/v1/roles",
@@ -43,7 +44,11 @@ export const rolesRegister = crudResource({
   rules: {
     facts: (input) =>
       Effect.gen(function* () {
-        return { level: yield* viewerLevel(input.viewer) }
+        const { catalogue } = yield* CommandRuntime
+        return {
+          level: yield* viewerLevel(input.viewer),
+          permissions: new Set(catalogue.permissions.map(({ key }) => key))
+        }
       }),
     save: ({ next, before, facts, input }) => {
       if (before?.is_system === true && next.name !== before.name)
@@ -54,7 +59,7 @@ export const rolesRegister = crudResource({
       const errors = Object.fromEntries(
         added.flatMap((key): ReadonlyArray<readonly [string, ReadonlyArray<string>]> => {
           const at = `permissions.${next.permissions.indexOf(key)}`
-          return !isPermission(key)
+          return !facts.permissions.has(key)
             ? [[at, [`There is no permission ${key}.`]]]
             : !hasOnePermission(input.viewer, key)
               ? [[at, [`You cannot give away the permission ${key} without having it.`]]]
@@ -79,7 +84,10 @@ export const listPermissions = get("/api/v1/permissions", {
   summary: "List what roles can allow",
   ability: "roles:read",
   permission: "roles.view",
-  run: () => Effect.succeed(ok({ permissions: [...permissions], meta: unpagedMeta(permissions.length) }))
+  run: () =>
+    Effect.map(CommandRuntime, ({ catalogue: { permissions } }) =>
+      ok({ permissions: [...permissions], meta: unpagedMeta(permissions.length) })
+    )
 })
 export const listAbilities = get("/api/v1/abilities", {
   answer: { abilities: Shown.objects({ key: text() }), meta: Shown.meta },
@@ -87,5 +95,9 @@ export const listAbilities = get("/api/v1/abilities", {
   summary: "List what tokens can be good for",
   ability: null,
   permission: null,
-  run: () => Effect.succeed(ok({ abilities: abilities.map((key) => ({ key })), meta: unpagedMeta(abilities.length) }))
+  run: () =>
+    Effect.map(CommandRuntime, ({ catalogue }) => {
+      const abilities = abilitiesOf(catalogue)
+      return ok({ abilities: abilities.map((key) => ({ key })), meta: unpagedMeta(abilities.length) })
+    })
 })

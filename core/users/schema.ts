@@ -1,4 +1,4 @@
-/** Users and the roles that say what they may do (rules/conventions 11 and 12). */
+/** Tables of users and of the roles that give them permissions (rules/conventions 11 and 12). */
 import { boolean, integer, list, longText, ref, text, timestamp } from "../kernel/field.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 
@@ -11,14 +11,14 @@ export const roles = table(
   "roles",
   {
     ...roleFields,
-    /** Whoever grants a role stands above it. Roles people make themselves are at 0. */
+    /** A role is granted only by users of a higher level. Roles that are not the system's have level 0. */
     level: integer({ computed: true, default: 0 }),
     sort_order: integer({ computed: true, default: 100 }),
     is_system: boolean({ computed: true, default: false })
   },
   {
     changes_reader: true,
-    // One's own roles say what one may do; of others one may know that they are there, to name them in a view.
+    // Devices need their user's own roles for the permissions, and ids of all roles for saved views that name them.
     visibility: {
       all_columns: ["roles.*", "users.*"],
       granted_columns: [{ to: "everyone", columns: [] }],
@@ -49,7 +49,7 @@ export const users = table(
   },
   {
     changes_reader: true,
-    // Who did something is told to everybody it concerns, by name.
+    // Histories and lists show to everybody who did what, by name.
     visibility: {
       all_columns: ["users.*"],
       granted_columns: [

@@ -1,6 +1,9 @@
-/** Who is there before anybody was invited: the system roles, and the owner of a new database. */
+/** Seeds: the system roles and the owner of a new database, and permissions later releases grant to system roles. */
+import { Effect } from "effect"
+import type { LaterSeed } from "../kernel/catalogue.ts"
 import type { NewEvent } from "../kernel/event.ts"
-import { createdEvent, initialRow } from "../kernel/crud-resource.ts"
+import { createdEvent, initialRow, updatedEvent } from "../kernel/crud-resource.ts"
+import { Store } from "../kernel/store/store.ts"
 import { memberFields, members } from "../members/schema.ts"
 import { userInvited } from "./events.ts"
 import { systemRoles } from "./permissions.ts"
@@ -11,6 +14,23 @@ export const roleSeed = (): ReadonlyArray<NewEvent> =>
     createdEvent(roles, { ...initialRow(roles, roleFields), ...role, id: at + 1, sort_order: at + 1, is_system: true })
   )
 
+/**
+ * A later seed that adds permissions of a later release to system roles, by the role's name, beside those each has by
+ * then. Roles that users made stay as they are.
+ */
+export const grantToSystemRoles =
+  (granted: { readonly [role: string]: ReadonlyArray<string> }): LaterSeed =>
+  () =>
+    Effect.gen(function* () {
+      const system_roles = yield* (yield* Store).find(roles, { is_system: true }, { order: ["sort_order", "id"] })
+      return system_roles
+        .map((role) => {
+          const permissions = [...new Set([...role.permissions, ...(granted[role.name] ?? [])])]
+          return updatedEvent(roles, role, { permissions })
+        })
+        .filter((event) => event !== undefined)
+    })
+
 export interface Invited {
   readonly id: number
   readonly member_id: number
@@ -20,7 +40,7 @@ export interface Invited {
   readonly is_owner: boolean
   readonly is_active: boolean
 }
-/** A user and the member that stands for them wherever members do. */
+/** Events that create a user and the member record that represents them in lists of members. `at`: an instant. */
 export const invitedEvents = (user: Invited, at: string): ReadonlyArray<NewEvent> => [
   createdEvent(members, {
     ...initialRow(members, memberFields),

@@ -1,9 +1,9 @@
-/** From a user, the roles and a token to what somebody may do. */
+/** The viewer of a request: the permissions of a user's roles and the abilities of their token. */
 import type { Viewer } from "../kernel/viewer.ts"
 import { owner_level } from "./permissions.ts"
 import type { RoleRow, UserRow } from "./schema.ts"
 
-/** `roles` may be all there are. Without a token (a replica's own user, a page) no ability is missing. */
+/** `roles`: at least the user's. Without a token (on a replica, in a page of the server) every ability is there. */
 export const viewerOf = (
   user: UserRow,
   roles: ReadonlyArray<RoleRow>,
@@ -23,7 +23,7 @@ export const viewerOf = (
 export const rolesOf = (user: Pick<UserRow, "role_ids">, roles: ReadonlyArray<RoleRow>): ReadonlyArray<RoleRow> =>
   roles.filter((role) => user.role_ids.includes(role.id))
 
-/** How high somebody stands: only roles below may be granted, only people below be managed (rules/conventions 11). */
+/** The highest level of a user's roles: only roles and users below it are theirs to manage (rules/conventions 11). */
 export const levelOf = (
   user: Pick<UserRow, "is_owner" | "role_ids"> | undefined,
   roles: ReadonlyArray<RoleRow>

@@ -1,4 +1,4 @@
-/** Saved views, asked for and kept (rules/conventions 6). Anybody may whose token may; who may change which view is a rule of its own. */
+/** Endpoints of saved views (rules/conventions 6): they need an ability only; `decide.ts` says who may change which. */
 import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { customFieldsFor } from "../kernel/custom-field.ts"
@@ -29,7 +29,7 @@ const writes = { ability: "custom-views:write", permission: null } as const
 const oneView = { custom_view: Shown.row(() => customViewResource) }
 const inPath = { id: { table: custom_views } }
 
-/** What a view of this kind may show: its columns and, where it has a module, the custom fields as they are now. */
+/** The columns a view of this entity type may show: those of its rows and, where it has a module, its custom fields. */
 const factsFor = Effect.fnUntraced(function* (entity_type: string) {
   const viewable = viewableAs(entity_type, (yield* CommandRuntime).catalogue)
   if (viewable === undefined) return { columns: undefined }
@@ -77,7 +77,7 @@ const endpoints = [
     params: inPath,
     run: (input) =>
       Effect.gen(function* () {
-        // Whoever keeps the settings looks after other people's views too.
+        // With `settings.manage` a caller may manage other users' views.
         if (!isVisible(input.rows.id, input.viewer) && !hasOnePermission(input.viewer, "settings.manage"))
           return yield* notFound("No such custom view.")
         return ok(yield* renderOne(customViewResource, input.rows.id, input.query, viewContext(input)))

@@ -1,11 +1,11 @@
-/** Who may change which view, and what a view may hold (rules/conventions 6). */
+/** Rules for saved views: who may change which, and what they may contain (rules/conventions 6). */
 import { Result } from "effect"
 import { type CustomViewRow, valueless } from "../kernel/custom-view.ts"
 import type { Input } from "../kernel/endpoint.ts"
 import { forbidden, invalid, invalidField, type Rejection } from "../kernel/rejection.ts"
 import { hasOnePermission, type Viewer } from "../kernel/viewer.ts"
 
-/** A personal view is changed by whoever made it; shared and system views by those who keep the settings. 403 otherwise. */
+/** 403 unless the viewer made this personal view, or has `settings.manage` for shared and system views. */
 export const mayChange = (view: CustomViewRow | undefined, viewer: Viewer): Result.Result<void, Rejection> =>
   view === undefined ||
   (view.visibility === "personal" ? view.user_id === viewer.user_id : hasOnePermission(viewer, "settings.manage"))
@@ -18,7 +18,7 @@ export const mayChange = (view: CustomViewRow | undefined, viewer: Viewer): Resu
         )
       )
 
-/** System views stay: 422 on `view` for the owner, 403 for anybody else. */
+/** System views cannot be deleted: 422 on `view` for the owner, 403 for anybody else. */
 export const mayDelete = (view: CustomViewRow, viewer: Viewer): Result.Result<void, Rejection> =>
   view.visibility !== "system"
     ? mayChange(view, viewer)
@@ -28,12 +28,12 @@ export const mayDelete = (view: CustomViewRow, viewer: Viewer): Result.Result<vo
           : forbidden("A system view cannot be deleted.")
       )
 
-/** `columns`: all there are; undefined when nothing is listed under that name. */
+/** `columns`: all there are; undefined when there is no list of that entity type. */
 export interface ViewFacts {
   readonly columns: ReadonlySet<string> | undefined
 }
 
-/** What is stored of a body that holds: whose view it is follows from who may see it. */
+/** The stored columns of a valid body; `user_id` follows from `visibility`. */
 export const saveView = (
   next: CustomViewRow,
   before: CustomViewRow | undefined,
@@ -66,7 +66,7 @@ export const saveView = (
   })
 }
 
-/** A copy for oneself. */
+/** A personal copy of a view for the caller. */
 export const cloneOf = (view: CustomViewRow, viewer: Viewer): Omit<CustomViewRow, "id"> => {
   const room = 255 - [..." (Copy)"].length
   return {

@@ -1,4 +1,4 @@
-/** The views every house starts with, for everybody (rules/conventions 6). Ids are fixed: 1 and up, in the order written here. */
+/** Seed: the system views of a new database (rules/conventions 6). Ids are fixed: 1 and up, in this order. */
 import { custom_views, type ViewFilter, viewFields } from "../kernel/custom-view.ts"
 import type { NewEvent } from "../kernel/event.ts"
 import type { Json } from "../kernel/json.ts"
@@ -7,7 +7,7 @@ import { startingColumns } from "./columns.ts"
 
 interface Seeded {
   readonly entity_type: string
-  /** What it sorts by, backwards after a hyphen. */
+  /** The column to sort by; `-` before it for descending order. */
   readonly sort: string
   readonly views: ReadonlyArray<
     readonly [name: string, ...filters: ReadonlyArray<readonly [field: string, value: Json]>]

@@ -85,8 +85,8 @@ const served = (of: FeedOf, query: Input["query"]): Effect.Effect<Answer<never>,
     const text = yield* feedText(of.scope === "user" ? of.user_id : undefined)
     return {
       status: 200,
-      content: { type: feedHeaders["content-type"]!, text },
-      headers: { "content-disposition": feedHeaders["content-disposition"]!, etag: tagOf(text) }
+      content: { type: feedHeaders["content-type"], text },
+      headers: { "content-disposition": feedHeaders["content-disposition"], etag: tagOf(text) }
     }
   })
 const entry = (server: ServerContext["Service"], of: FeedOf, person: UserRow) => ({

@@ -11,7 +11,6 @@ import type { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import { ensureSchema, seed } from "../../core/kernel/store/schema.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
-import { permissions } from "../../core/users/permissions.ts"
 import { openOutboxAt } from "../../sync/device/outbox/outbox.ts"
 import { makeReplica, type Replica } from "../../sync/device/replica/replica.ts"
 import type { SnapshotPlan } from "../../sync/protocol/snapshot.ts"
@@ -33,7 +32,7 @@ const crew: Viewer = {
   user_id: 2,
   name: "Crew",
   is_owner: false,
-  permissions: new Set(permissions.map(({ key }) => key))
+  permissions: new Set(catalogue.permissions.map(({ key }) => key))
 }
 const without = (...areas: ReadonlyArray<string>): Viewer => ({
   ...crew,

@@ -7,7 +7,7 @@ import { catalogue } from "../../core/catalogue.ts"
 import type { Endpoint, Params } from "../../core/kernel/endpoint.ts"
 import type { JsonObject } from "../../core/kernel/json.ts"
 import { hasOnePermission } from "../../core/kernel/viewer.ts"
-import { permissions, systemRoles } from "../../core/users/permissions.ts"
+import { systemRoles } from "../../core/users/permissions.ts"
 import { roles, users } from "../../core/users/schema.ts"
 import { viewerOf } from "../../core/users/viewer.ts"
 import { owner, viewerWith } from "../app.ts"
@@ -19,6 +19,7 @@ import { Effect } from "effect"
 import { beyondVisibility } from "./beyond-visibility.ts"
 import { type FillTestServer, enrolled, type Filled, openFillTestServer } from "./filling.ts"
 
+const { permissions } = catalogue
 const areas = [...new Set(permissions.map(({ area }) => area))]
 export const people: ReadonlyArray<readonly [name: string, permissions: ReadonlyArray<string>]> = [
   ...systemRoles.filter(({ name }) => name !== "Admin").map((role) => [role.name, role.permissions] as const),

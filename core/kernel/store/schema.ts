@@ -177,7 +177,8 @@ export const seed = Effect.fnUntraced(function* (catalogue: Catalogue, at: strin
       yield* lockDatabase
       if ((yield* lastPosition(store)) > 0) yield* applySeedAdditions(catalogue, at)
       else {
-        for (const { command_id, events } of initialSeeds(catalogue, at, more)) {
+        for (const { command_id, events: built } of initialSeeds(catalogue, at, more)) {
+          const events = yield* built
           const metadata = { command_id, actor_id: null, replica_id: null, recorded_at: at }
           yield* store.apply(
             events.flatMap((event) => projectEvent(catalogue.projection, event, { ...metadata, position: 0 }))

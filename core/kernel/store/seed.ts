@@ -7,6 +7,7 @@ import { Effect, Result } from "effect"
 import type { Catalogue, Slice } from "../catalogue.ts"
 import { projectEvent, type NewEvent } from "../event.ts"
 import { allocateIds, ensureSequences, hasOwnIds, nextIds } from "../ids.ts"
+import type { StoreRead } from "../endpoint.ts"
 import { append, journal } from "../journal.ts"
 import type { Json, JsonObject } from "../json.ts"
 import type { Table } from "../table.ts"
@@ -17,19 +18,24 @@ import { constraintRejection, Store } from "./store.ts"
 const at_first = "seed"
 const seedId = (slice: Slice, version: number): string => `${at_first}:${slice.name}:${version}`
 
+/** Events recorded together under one command id; they are built when the seeds before them are in the tables. */
 export interface SeedPart {
   readonly command_id: string
-  readonly slice: Slice
-  readonly version: number
+  readonly events: StoreRead<ReadonlyArray<NewEvent>>
+}
+interface FirstSeed {
+  readonly command_id: string
   readonly events: ReadonlyArray<NewEvent>
 }
-/** Every slice's first seed is of version 1; what later releases add follows, each under a version of its own. */
-const partsOf = (catalogue: Catalogue, at: string): ReadonlyArray<SeedPart> =>
+const firstSeeds = (catalogue: Catalogue, at: string): ReadonlyArray<FirstSeed> =>
+  catalogue.slices.flatMap((slice) => {
+    const events = slice.seed?.(at) ?? []
+    return events.length === 0 ? [] : [{ command_id: seedId(slice, 1), events }]
+  })
+/** A slice's first seed is version 1; what later releases add follows, each under a version of its own. */
+const laterSeeds = (catalogue: Catalogue, at: string): ReadonlyArray<SeedPart> =>
   catalogue.slices.flatMap((slice) =>
-    [slice.seed, ...(slice.later_seeds ?? [])].flatMap((seed, index): ReadonlyArray<SeedPart> => {
-      const events = seed?.(at) ?? []
-      return events.length === 0 ? [] : [{ command_id: seedId(slice, index + 1), slice, version: index + 1, events }]
-    })
+    (slice.later_seeds ?? []).map((seed, index) => ({ command_id: seedId(slice, index + 2), events: seed(at) }))
   )
 
 /** What an empty database gets, by the command it is recorded under. */
@@ -37,16 +43,13 @@ export const initialSeeds = (
   catalogue: Catalogue,
   at: string,
   more: ReadonlyArray<NewEvent>
-): ReadonlyArray<{ readonly command_id: string; readonly events: ReadonlyArray<NewEvent> }> => {
-  const parts = partsOf(catalogue, at)
-  return [
-    {
-      command_id: at_first,
-      events: [...parts.filter((part) => part.version === 1).flatMap((part) => part.events), ...more]
-    },
-    ...parts.filter((part) => part.version > 1)
-  ]
-}
+): ReadonlyArray<SeedPart> => [
+  {
+    command_id: at_first,
+    events: Effect.succeed([...firstSeeds(catalogue, at).flatMap((part) => part.events), ...more])
+  },
+  ...laterSeeds(catalogue, at)
+]
 
 /**
  * Appends what this database has not been given yet, once. Runs in the caller's transaction, which keeps other servers
@@ -54,19 +57,23 @@ export const initialSeeds = (
  */
 export const applySeedAdditions = Effect.fnUntraced(function* (catalogue: Catalogue, at: string) {
   const store = yield* Store
-  const parts = partsOf(catalogue, at)
-  const given = yield* store.find(journal, { command_id: [at_first, ...parts.map((part) => part.command_id)] })
-  const first = new Set(given.filter((event) => event.command_id === at_first).map((event) => event.type))
-  const known = new Set(given.map((event) => event.command_id))
-  const due = parts.filter(
-    ({ command_id, version, events }) =>
-      !known.has(command_id) && !(version === 1 && events.some((event) => first.has(event.type)))
-  )
+  const first_seeds = firstSeeds(catalogue, at),
+    later_seeds = laterSeeds(catalogue, at)
+  const ids = [...first_seeds, ...later_seeds].map((part) => part.command_id)
+  const recorded = yield* store.find(journal, { command_id: [at_first, ...ids] })
+  const first_types = new Set(recorded.filter((event) => event.command_id === at_first).map((event) => event.type))
+  const recorded_ids = new Set(recorded.map((event) => event.command_id))
+  const due: ReadonlyArray<SeedPart> = [
+    ...first_seeds
+      .filter(({ events }) => !events.some((event) => first_types.has(event.type)))
+      .map((part) => ({ ...part, events: Effect.succeed(part.events) })),
+    ...later_seeds
+  ].filter(({ command_id }) => !recorded_ids.has(command_id))
   if (due.length === 0) return
   yield* ensureSequences(catalogue.tables)
   for (const part of due) {
     const metadata = { command_id: part.command_id, actor_id: null, replica_id: null, recorded_at: at }
-    for (const event of yield* withFreeIds(catalogue, part.events)) {
+    for (const event of yield* withFreeIds(catalogue, yield* part.events)) {
       const given = yield* Effect.result(
         store.transaction(
           Effect.gen(function* () {

@@ -21,7 +21,9 @@ const later: ServerSlice = {
   seed: () => [],
   later_seeds: [
     () =>
-      ["Insurance", "Storage"].map((name, at) => createdEvent(cost_groups, { id: 900 + at, name, description: null }))
+      Effect.succeed(
+        ["Insurance", "Storage"].map((name, at) => createdEvent(cost_groups, { id: 900 + at, name, description: null }))
+      )
   ]
 }
 
@@ -161,10 +163,11 @@ describe.each(engines)("a database on %s older than some reference data", (engin
     const later_currencies: ServerSlice = {
       name: "later_currencies",
       later_seeds: [
-        () => [
-          createdEvent(currencies, { ...known[0]!, id: 800, code: "GBP", name: "Twice" }),
-          createdEvent(currencies, { ...known[0]!, id: 801, code: "XTS", name: "Test" })
-        ]
+        () =>
+          Effect.succeed([
+            createdEvent(currencies, { ...known[0]!, id: 800, code: "GBP", name: "Twice" }),
+            createdEvent(currencies, { ...known[0]!, id: 801, code: "XTS", name: "Test" })
+          ])
       ]
     }
     await start()

@@ -6,9 +6,9 @@ import { redactedValue, type Audience, hasPermission, visibleColumnsOf } from ".
 import { encodeRow } from "../../../core/kernel/store/dialect.ts"
 import { plainTable, table } from "../../../core/kernel/table.ts"
 import { boolean, choice, decimal, integer, list, money, ref, text, timestamp } from "../../../core/kernel/field.ts"
-import { permissions } from "../../../core/users/permissions.ts"
 import { viewerWith } from "../../app.ts"
 
+const { permissions } = catalogue
 const areas = new Set(permissions.map(({ area }) => area))
 const isKnown = (one: string): boolean =>
   one.endsWith(".*") ? areas.has(one.slice(0, -2)) : permissions.some(({ key }) => key === one)
