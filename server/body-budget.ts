@@ -6,8 +6,8 @@ export const long_bodies_bytes_max = 96 * 1_048_576
 
 export interface BodyBudget {
   /**
-   * Reserves bytes for a body and returns the function that releases them; undefined when too few are left. Bodies within
-   * the ordinary limit are not counted.
+   * Reserves bytes for a body and returns the function that releases them; undefined when too few are left. Bodies
+   * within the ordinary limit are not counted.
    */
   readonly take: (bytes: number) => (() => void) | undefined
 }

@@ -28,7 +28,9 @@ export interface BootstrapResult {
   readonly onOwnerToken?: (secret: string) => void
 }
 
-/** Fills an empty database, and creates missing sequences in any. Two servers that start at once wait for each other. */
+/**
+ * Fills an empty database, and creates missing sequences in any. Two servers that start at once wait for each other.
+ */
 export const bootstrap = Effect.fnUntraced(function* (
   catalogue: Catalogue,
   { owner_token, onOwnerToken }: BootstrapResult
@@ -59,7 +61,8 @@ export const bootstrap = Effect.fnUntraced(function* (
           deleted_at: null
         })
       ])
-      // Before the commit: if the server is killed in between, the printed token is invalid and the next start makes another.
+      // Before the commit: if the server is killed in between, the printed token is invalid and the next start makes
+      // another.
       if (owner_token === undefined) onOwnerToken?.(secret)
     })
   )

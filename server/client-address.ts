@@ -2,8 +2,9 @@
 import { isIP, isIPv6 } from "node:net"
 
 /**
- * The client behind `trusted_proxies` proxies. Each of them adds to X-Forwarded-For the address it was asked from, so that
- * many entries from the right are true; those before them are whatever the client wrote. Without proxies the header says nothing.
+ * The client behind `trusted_proxies` proxies. Each of them adds to X-Forwarded-For the address it was asked from, so
+ * that many entries from the right are true; those before them are whatever the client wrote. Without proxies the
+ * header says nothing.
  */
 export const clientAddress = (
   peer: string,
@@ -26,8 +27,8 @@ const bareAddress = (text: string): string | undefined => {
 }
 
 /**
- * The network that counts as one client: an IPv4 address (also from ::ffff:192.0.2.1), or the /64 of an IPv6 address, as
- * one customer has all addresses of it.
+ * The network that counts as one client: an IPv4 address (also from ::ffff:192.0.2.1), or the /64 of an IPv6 address,
+ * as one customer has all addresses of it.
  */
 export const networkOf = (address: string): string => {
   const plain = address.replace(/%.*$/, "")

@@ -1,4 +1,7 @@
-/** The server's configuration from its environment. Anything wrong throws a StartupError of one line that names the variable. */
+/**
+ * The server's configuration from its environment. Anything wrong throws a StartupError of one line that names the
+ * variable.
+ */
 import { randomBytes } from "node:crypto"
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"

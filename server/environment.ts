@@ -125,7 +125,9 @@ const settings = Config.all(
 ) as Config.Config<Values>
 const issuesOf = SchemaIssue.makeFormatterStandardSchemaV1()
 
-/** The values set in the environment; a blank one counts as absent. Throws a StartupError that names the wrong variable. */
+/**
+ * The values set in the environment; a blank one counts as absent. Throws a StartupError that names the wrong variable.
+ */
 export const readVariables = (environment: Environment): Values => {
   const env: { [name: string]: string } = {}
   for (const name of Object.keys(variables)) {

@@ -1,6 +1,6 @@
 /**
- * The HTTP host: it passes requests to the pipeline, writes its responses, and stops without cutting requests in flight.
- * Each request is a fiber of the platform's handler, interrupted when its client hangs up.
+ * The HTTP host: it passes requests to the pipeline, writes its responses, and stops without cutting requests in
+ * flight. Each request is a fiber of the platform's handler, interrupted when its client hangs up.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import type { Socket } from "node:net"
@@ -24,14 +24,23 @@ export interface ListenOptions {
   readonly host: string
   readonly port: number
   readonly log: Log
-  /** How many proxies stand in front, each of which adds the address it was asked from to X-Forwarded-For; none by default. */
+  /**
+   * How many proxies stand in front, each of which adds the address it was asked from to X-Forwarded-For; none by
+   * default.
+   */
   readonly trusted_proxies?: number
   readonly answer: (asked: HttpRequest) => Effect.Effect<HttpResponse>
 }
 
-/** Bytes still taken, and thrown away, of a body that is too long: most clients read no answer before they have sent all. */
+/**
+ * Bytes still taken, and thrown away, of a body that is too long: most clients read no answer before they have sent
+ * all.
+ */
 const discarded_max = 8 * 1_048_576
-/** What the platform takes of a body nobody read once it is answered; past this it ends the connection after half a second. */
+/**
+ * What the platform takes of a body nobody read once it is answered; past this it ends the connection after half a
+ * second.
+ */
 const discarded_by_platform = 256 * 1_024
 
 export const listenOn = async ({ host, port, log, trusted_proxies = 0, answer }: ListenOptions): Promise<Listening> => {
@@ -186,8 +195,8 @@ const responseTo = (
     : Effect.map(discarded(request), (taken) => responseOf(reply, close || !taken))
 
 /**
- * What is left of a body nobody reads is taken and thrown away, if it is no more than this: who is cut off while sending
- * reads no answer. False where it is longer, or of unknown length: the connection has to end.
+ * What is left of a body nobody reads is taken and thrown away, if it is no more than this: who is cut off while
+ * sending reads no answer. False where it is longer, or of unknown length: the connection has to end.
  */
 const discarded = Effect.fnUntraced(function* (request: IncomingMessage) {
   // Data that came with the head is parsed first: a malformed chunk is answered with 400 by the parser, and only so.

@@ -1,7 +1,7 @@
 /**
- * Parses JSON too long to be parsed at once, as no other request would be served meanwhile. A long list or object is split
- * at its commas; long members are split again, short ones are parsed several at a time. Other requests are served between
- * the pieces.
+ * Parses JSON too long to be parsed at once, as no other request would be served meanwhile. A long list or object is
+ * split at its commas; long members are split again, short ones are parsed several at a time. Other requests are served
+ * between the pieces.
  */
 import { setImmediate } from "node:timers/promises"
 import { TooDeep } from "../core/kernel/body-limits.ts"
@@ -23,8 +23,8 @@ export const parsePlain = (text: string): Json => {
 }
 
 /**
- * The same value as parsing the whole text at once. Rejects with a SyntaxError where that would throw one, and with TooDeep
- * for what nests deeper than `depth_max` levels.
+ * The same value as parsing the whole text at once. Rejects with a SyntaxError where that would throw one, and with
+ * TooDeep for what nests deeper than `depth_max` levels.
  */
 export const parseInPieces = async (text: string, depth_max: number): Promise<Json> => {
   const whole = text.trim()
@@ -46,7 +46,10 @@ export const parseInPieces = async (text: string, depth_max: number): Promise<Js
   return list ? items : members
 }
 
-/** The text between the brackets: long members one by one, short ones together. Each part is shorter than a piece, or one member. */
+/**
+ * The text between the brackets: long members one by one, short ones together. Each part is shorter than a piece, or
+ * one member.
+ */
 async function* piecesOf(text: string, end: "]" | "}", depth_max: number): AsyncGenerator<string> {
   if (text.endsWith(end) && text.slice(1, -1).trim() === "") return
   let from = 1,

@@ -1,7 +1,7 @@
 /**
- * Notices to the other servers on a Postgres about commits of this one. They are sent after the commit, so that no writer
- * waits for them, and one notice covers all commits made while the last one was being sent. A notice that is lost with
- * this process costs the others a moment: what they cache, they use for less than a second.
+ * Notices to the other servers on a Postgres about commits of this one. They are sent after the commit, so that no
+ * writer waits for them, and one notice covers all commits made while the last one was being sent. A notice that is
+ * lost with this process costs the others a moment: what they cache, they use for less than a second.
  */
 import { Option, Schema } from "effect"
 
@@ -15,7 +15,9 @@ export interface PeerNotifier {
 const wire = { journal: "", settings: "standing" } as const
 const decodePayload = Schema.decodeUnknownOption(Schema.Literals([wire.journal, wire.settings]))
 
-/** Whether users, roles, tokens or settings changed, by a notice's payload; one of another release may mean that, too. */
+/**
+ * Whether users, roles, tokens or settings changed, by a notice's payload; one of another release may mean that, too.
+ */
 export const mayChangeSettings = (payload: string): boolean =>
   Option.getOrElse(decodePayload(payload), () => wire.settings) === wire.settings
 

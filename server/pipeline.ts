@@ -1,6 +1,6 @@
 /**
- * From a request to its response: authentication (401), rate limit (429), endpoint (404, 405), then the engine's checks of
- * rows, permission, body and rule. It uses no socket, so that tests and other programs can call it as well.
+ * From a request to its response: authentication (401), rate limit (429), endpoint (404, 405), then the engine's checks
+ * of rows, permission, body and rule. It uses no socket, so that tests and other programs can call it as well.
  */
 import { Cause, Clock, Effect, Exit } from "effect"
 import { SqlError } from "effect/sql"
@@ -123,7 +123,8 @@ export const makePipeline = (options: PipelineOptions): ((asked: HttpRequest) =>
     const bearer = secret === undefined ? undefined : yield* authentication.bearerOf(secret, trace.clock_millis)
     const settings = yield* options.settings
     if (bearer === undefined) {
-      // Only requests without a valid token are counted by address: others behind the same address cannot lock out a valid one.
+      // Only requests without a valid token are counted by address: others behind the same address cannot lock out a
+      // valid one.
       trace.standing = limiter.count(
         `address ${clientOf(trace)}`,
         settingNumber(settings, "api", "anonymous_rate_limit"),

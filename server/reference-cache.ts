@@ -1,6 +1,6 @@
 /**
- * A cache of rows that nearly every answer reads and few people change (groups, stores, custom fields). It is cleared by
- * every commit, here or on another server of the same database, and after 900 ms.
+ * A cache of rows that nearly every answer reads and few people change (groups, stores, custom fields). It is cleared
+ * by every commit, here or on another server of the same database, and after 900 ms.
  */
 import { Clock, Effect, Option } from "effect"
 import type { Key } from "../core/kernel/row-change.ts"

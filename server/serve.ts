@@ -65,7 +65,8 @@ const watchProcess = (log: Log): void => {
     log.flush()
     process.exit(70)
   })
-  // The starter on an older Node passes signals on, but for the one it cannot: killed outright, its server goes as well.
+  // The starter on an older Node passes signals on, but for the one it cannot: killed outright, its server goes as
+  // well.
   if (process.channel !== undefined) process.on("disconnect", () => process.exit(137))
 }
 

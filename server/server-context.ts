@@ -15,7 +15,9 @@ export interface ServerContextShape {
   readonly health: Effect.Effect<Condition, never, Store>
   /** To be called after a commit that changed the journal other than by appending: clears all caches. */
   readonly journalReplaced: () => void
-  /** Calls the listener after each commit that added to the journal, on any server; returns the function that stops it. */
+  /**
+   * Calls the listener after each commit that added to the journal, on any server; returns the function that stops it.
+   */
   readonly onCommit: (listener: () => void) => () => void
 }
 export class ServerContext extends Context.Service<ServerContext, ServerContextShape>()("flightcase/server/Hosting") {}

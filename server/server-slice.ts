@@ -1,4 +1,7 @@
-/** What a slice may add on the server: work around a call, within its transaction, after its answer, and in the background. */
+/**
+ * What a slice may add on the server: work around a call, within its transaction, after its answer, and in the
+ * background.
+ */
 import type { Context, Effect, Scope } from "effect"
 import type { Slice } from "../core/kernel/catalogue.ts"
 import type { Answer, Failure } from "../core/kernel/endpoint.ts"
@@ -10,7 +13,10 @@ import type { ServerContext } from "./server-context.ts"
 
 export type Headers = { readonly [lower_case_name: string]: string | ReadonlyArray<string> | undefined }
 
-/** A call over HTTP that is authenticated, within its rate limit and matched. Rows, permission and body are checked later. */
+/**
+ * A call over HTTP that is authenticated, within its rate limit and matched. Rows, permission and body are checked
+ * later.
+ */
 export interface ServerCall extends EndpointCall {
   readonly headers: Headers
   readonly request_id: string

@@ -12,8 +12,9 @@ export const feedPath = (of: FeedOf): string =>
 const feedKey = (key: string): Buffer => createHmac("sha256", key).update("flightcase calendar feeds").digest()
 
 /**
- * Hex HMAC-SHA256 of the path alone, as scheme, host and port may change between the signer and the reader. One person's
- * calendar is that person's link; of everybody's calendar each person who may have it gets a link of their own.
+ * Hex HMAC-SHA256 of the path alone, as scheme, host and port may change between the signer and the reader. One
+ * person's calendar is that person's link; of everybody's calendar each person who may have it gets a link of their
+ * own.
  */
 export const feedSignature = (key: string, of: FeedOf, person_id: number): string =>
   createHmac("sha256", feedKey(key))

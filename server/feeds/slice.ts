@@ -43,7 +43,9 @@ const open = {
   answer_headers: feedSays
 } as const
 
-/** The key to sign with and the public address; there wherever these endpoints are asked, as they are a server's own. */
+/**
+ * The key to sign with and the public address; there wherever these endpoints are asked, as they are a server's own.
+ */
 const hosted = Effect.map(Effect.serviceOption(ServerContext), Option.getOrThrow)
 
 /** The calendars somebody may subscribe to as they stand now; a link to another holds no longer. */
@@ -55,7 +57,10 @@ const feedsOf = Effect.fnUntraced(function* (user: UserRow): Effect.fn.Return<Re
 const mayHave = (user: UserRow, of: FeedOf) =>
   Effect.map(feedsOf(user), (feeds) => feeds.some((feed) => feedPath(feed) === feedPath(of)))
 
-/** Whose link this is: one person's calendar is theirs, everybody's that of whoever may have it and whose signature it bears. */
+/**
+ * Whose link this is: one person's calendar is theirs, everybody's that of whoever may have it and whose signature it
+ * bears.
+ */
 const personOf = Effect.fnUntraced(function* (
   key: string,
   of: FeedOf,

@@ -1,4 +1,7 @@
-/** What was asked under an `Idempotency-Key`, and how it was answered: kept on the server alone, for a day (rules/conventions 9). */
+/**
+ * What was asked under an `Idempotency-Key`, and how it was answered: kept on the server alone, for a day
+ * (rules/conventions 9).
+ */
 import { choice, integer, json, longText, text } from "../../core/kernel/field.ts"
 import type { JsonObject } from "../../core/kernel/json.ts"
 import { plainTable, type RowOf } from "../../core/kernel/table.ts"

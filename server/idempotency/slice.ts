@@ -15,7 +15,10 @@ import type { ServerEndpoint, ServerCall, ServerSlice } from "../server-slice.ts
 import { clearAnswers, dropExpired, finishKey, releaseKey, reserveKey, resultOf, storedAnswer } from "./keys.ts"
 import { idempotency_keys, idempotency_results, type KeyRow } from "./schema.ts"
 
-/** Checkout, every POST of invoices, purchase orders and documents, and making or cloning an opportunity; ignored elsewhere. */
+/**
+ * Checkout, every POST of invoices, purchase orders and documents, and making or cloning an opportunity; ignored
+ * elsewhere.
+ */
 const honoured =
   /^\/api\/v1\/(?:(?:invoices|purchase_orders|documents)(?:\/|$)|opportunities(?:\/\{\w+\}\/(?:invoices|clone))?$)/
 /** Does an Idempotency-Key make it happen once? */
@@ -92,7 +95,9 @@ const replayed = Effect.fnUntraced(function* (
     headers: { ...answer.headers, "idempotent-replayed": "true" }
   }
 })
-/** A body in place of the one removed by an erasure: made again from the present rows, or a message where they are gone. */
+/**
+ * A body in place of the one removed by an erasure: made again from the present rows, or a message where they are gone.
+ */
 const bodyAgain = Effect.fnUntraced(function* (
   call: ServerCall,
   id: string
@@ -134,8 +139,8 @@ const asWritten = (text: string): Json => {
 }
 
 /**
- * SHA-256 over method, path, query in order of name, and body with its keys in order. Numbers count as they were written;
- * earlier releases took them as they were read, which `as_written = false` repeats.
+ * SHA-256 over method, path, query in order of name, and body with its keys in order. Numbers count as they were
+ * written; earlier releases took them as they were read, which `as_written = false` repeats.
  */
 const fingerprintOf = ({ request }: ServerCall, as_written = true): string => {
   const { body, body_fault: body_failure, files, method, path, query, raw_text } = request

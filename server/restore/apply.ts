@@ -1,4 +1,7 @@
-/** Fills an empty server from an imported journal. Runs in the caller's transaction: a failure leaves the server as it was. */
+/**
+ * Fills an empty server from an imported journal. Runs in the caller's transaction: a failure leaves the server as it
+ * was.
+ */
 import { Effect } from "effect"
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
 import type { Failure } from "../../core/kernel/endpoint.ts"
@@ -15,8 +18,8 @@ import { checksumsAsExported } from "./checksums.ts"
 
 /**
  * Replaces the journal with the imported one, projects every table from it and sets counters as the export names them.
- * Fails with 422 where events are missing, where tables differ from the export's checksums (the error names each), or where
- * no owner comes of it. Cost: one projection of the journal and one pass over all rows.
+ * Fails with 422 where events are missing, where tables differ from the export's checksums (the error names each), or
+ * where no owner comes of it. Cost: one projection of the journal and one pass over all rows.
  */
 export const applyRestore = Effect.fnUntraced(function* (
   catalogue: Catalogue,

@@ -1,4 +1,7 @@
-/** The page at /docs: the description of the interface to read, search and try. All of it is here; it fetches nothing but that. */
+/**
+ * The page at /docs: the description of the interface to read, search and try. All of it is here; it fetches nothing
+ * but that.
+ */
 import { createHash } from "node:crypto"
 
 const style = `

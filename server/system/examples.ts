@@ -28,7 +28,10 @@ const by_name: ReadonlyArray<readonly [ends: RegExp, value: string]> = [
   [/secret$/, "12|…"]
 ]
 
-/** One value that is as described: lists have one row, and rows inside rows are left to their own examples (null where they may be). */
+/**
+ * One value that is as described: lists have one row, and rows inside rows are left to their own examples (null where
+ * they may be).
+ */
 export const exampleOf = (schema: JsonObject, schemas: Schemas, name = "", depth = 0): Json => {
   const { $ref: ref, anyOf, default: usual, enum: values, format, items, minimum, pattern, properties, type } = schema
   if (typeof ref === "string") return exampleOfComponent(ref.slice(ref.lastIndexOf("/") + 1), schemas, name, depth)
@@ -67,7 +70,9 @@ export const exampleOf = (schema: JsonObject, schemas: Schemas, name = "", depth
   }
 }
 const component_examples = new WeakMap<Schemas, Map<string, Json>>()
-/** Most answers refer to the same components: the example of each is made once for every key and depth it is found at. */
+/**
+ * Most answers refer to the same components: the example of each is made once for every key and depth it is found at.
+ */
 const exampleOfComponent = (component: string, schemas: Schemas, name: string, depth: number): Json => {
   const examples = component_examples.get(schemas) ?? new Map<string, Json>()
   component_examples.set(schemas, examples)

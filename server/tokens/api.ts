@@ -1,6 +1,6 @@
 /**
- * Tokens over the API. The owner and administrators issue them; everybody sees and revokes their own, and managers of users
- * those of people who may do no more than they. The secret is shown once.
+ * Tokens over the API. The owner and administrators issue them; everybody sees and revokes their own, and managers of
+ * users those of people who may do no more than they. The secret is shown once.
  */
 import { Effect, Result } from "effect"
 import { insert, remove, type RowChange, updateWhere } from "../../core/kernel/row-change.ts"
@@ -69,7 +69,9 @@ interface IssueFacts {
   readonly is_administrator: boolean
 }
 
-/** The journal records that a token was issued, to whom and with which abilities, but neither its secret nor the hash. */
+/**
+ * The journal records that a token was issued, to whom and with which abilities, but neither its secret nor the hash.
+ */
 const issue = (abilities: () => ReadonlySet<string>) =>
   command("POST", "/api/v1/tokens", {
     answer: { token: Shown.row(() => issuedResource) },
@@ -225,7 +227,8 @@ export const tokensSlice = (abilities: () => ReadonlySet<string>): ServerSlice =
       const store = yield* Store
       yield* store.apply(
         events.flatMap(({ data, recorded_at, type }): ReadonlyArray<RowChange> => {
-          // Deactivating an account revokes its tokens for good; until it is active again the refusal says why (rules/conventions 11).
+          // Deactivating an account revokes its tokens for good; until it is active again the refusal says why
+          // (rules/conventions 11).
           if (type === userDeactivated.type)
             return [updateWhere(tokens, { user_id: Number(data["id"]), revoked_at: null }, { revoked_at: recorded_at })]
           const erased = type === memberAnonymised.type ? data["user_id"] : null

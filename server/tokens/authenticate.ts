@@ -17,7 +17,10 @@ export interface Bearer {
   readonly device_revoked: boolean
 }
 export interface Authentication {
-  /** The bearer of a secret at an instant (milliseconds since 1970); undefined when it opens nothing (unknown, expired, revoked). */
+  /**
+   * The bearer of a secret at an instant (milliseconds since 1970); undefined when it opens nothing (unknown, expired,
+   * revoked).
+   */
   readonly bearerOf: (secret: string, now: number) => Effect.Effect<Bearer | undefined, Failure, Store>
   /** The update of `last_used_at`, to be run in the background; undefined within a minute of the last one. */
   readonly used: (token_id: number, now: number) => Effect.Effect<void, Failure, Store> | undefined
@@ -51,7 +54,8 @@ export const makeAuthentication = (): Authentication => {
     const row = yield* store.first(tokens, { hash })
     if (row === undefined || !isSecretOf(row, hash)) return undefined
     const user = yield* userById(row.user_id)
-    // A deactivated account gets a 403 that says so; a token revoked with it stays revoked when the account is activated again.
+    // A deactivated account gets a 403 that says so; a token revoked with it stays revoked when the account is
+    // activated again.
     if (user === undefined) return undefined
     const device_revoked = row.revoked_at !== null && (yield* revokedDevice(row.id)) !== undefined
     if (user.is_active && row.revoked_at !== null && !device_revoked) return undefined
