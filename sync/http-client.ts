@@ -1,6 +1,7 @@
 /**
- * HTTP requests to a Flightcase server. One deadline covers a request from the first byte sent to the last received; every
- * failure to get an answer is Unreachable. It uses Node's own fetch, so that the command line starts without another library.
+ * HTTP requests to a Flightcase server. One deadline covers a request from the first byte sent to the last received;
+ * every failure to get an answer is Unreachable. It uses Node's own fetch, so that the command line starts without
+ * another library.
  */
 import { Duration, Effect, Schedule } from "effect"
 import { parseJson, wire_body_depth_max } from "../core/kernel/body-limits.ts"
@@ -88,8 +89,8 @@ export const repeated = <A>(
 
 const seconds_min = 0.2
 /**
- * Up to `times` repetitions, each after the seconds the server names in Retry-After (one when it names none), as long as
- * those are not more than `seconds_max`.
+ * Up to `times` repetitions, each after the seconds the server names in Retry-After (one when it names none), as long
+ * as those are not more than `seconds_max`.
  */
 export const afterItsWord = (times: number, seconds_max: number): Schedule.Schedule<unknown, HttpAnswer> =>
   Schedule.setInputType<HttpAnswer>()(Schedule.recurs(times)).pipe(

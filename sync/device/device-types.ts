@@ -60,7 +60,9 @@ export interface Device {
   readonly resolve: (id: string, how: ResolutionRequest) => Promise<ResolutionResult>
   /** Units that could be used instead of the one a command was refused for. */
   readonly alternatives: (id: string) => Promise<ReadonlyArray<Alternative>>
-  /** Accepted commands that overwrote somebody's values, or whose outcome is not what was shown here; new ones, or all. */
+  /**
+   * Accepted commands that overwrote somebody's values, or whose outcome is not what was shown here; new ones, or all.
+   */
   readonly told: (all: boolean) => ReadonlyArray<CommandReport>
   /** Marks the reports up to this command as read. */
   readonly seen: (n: number) => void

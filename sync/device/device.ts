@@ -61,7 +61,10 @@ export interface EnrolmentOptions {
   readonly device: string
 }
 
-/** Enrols this machine, stores the leases it is given and fills the replica. The next sync goes on with an unfinished fill. */
+/**
+ * Enrols this machine, stores the leases it is given and fills the replica. The next sync goes on with an unfinished
+ * fill.
+ */
 export const enrolDevice = async (
   folder: string,
   enrolment: EnrolmentOptions,

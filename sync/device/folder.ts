@@ -1,6 +1,6 @@
 /**
- * A device's folder: its profile, its replica, which can be filled anew at any time, and its outbox, which cannot. What is
- * wrong with one of them is reported as a DeviceFailure, which says what to do.
+ * A device's folder: its profile, its replica, which can be filled anew at any time, and its outbox, which cannot. What
+ * is wrong with one of them is reported as a DeviceFailure, which says what to do.
  */
 import {
   closeSync,
@@ -35,7 +35,10 @@ const profileSchema = () =>
       device: Schema.String,
       user_id: wholeNumber,
       abilities: Schema.Array(Schema.String),
-      /** The device's secret, with which it signs bundles (`Seed`); absent until its first sync with a server that has a key. */
+      /**
+       * The device's secret, with which it signs bundles (`Seed`); absent until its first sync with a server that has a
+       * key.
+       */
       key: Schema.optionalKey(Schema.String),
       /** The server's public key, for its bundles (`PublicKey`). */
       server_key: Schema.optionalKey(Schema.String),

@@ -1,6 +1,6 @@
 /**
- * The first request of each sync: the device sends its position and its pending commands' numbers; the answer says what is
- * in the way before anything is sent.
+ * The first request of each sync: the device sends its position and its pending commands' numbers; the answer says what
+ * is in the way before anything is sent.
  */
 import { schema_version } from "../../core/kernel/store/schema.ts"
 import type { PublicKey } from "../protocol/signature.ts"
@@ -11,7 +11,10 @@ import type { Outbox } from "./outbox/outbox.ts"
 import { decodeGreeting } from "../protocol/answers.ts"
 import { readAnswer, type Remote } from "./remote.ts"
 
-/** Beyond this difference of clocks people are warned: the server's order holds, but times recorded here will look wrong. */
+/**
+ * Beyond this difference of clocks people are warned: the server's order holds, but times recorded here will look
+ * wrong.
+ */
 export const skew_warning_seconds = 300
 
 export interface HandshakeResult {
@@ -93,8 +96,8 @@ export const copiedFailure = (profile: Profile, cause?: unknown): DeviceFailure 
   )
 
 /**
- * How far this machine's clock is behind the server's, in seconds. The Date header has whole seconds, and the answer was
- * written at some time between the request (`asked_at`) and its arrival (`heard_at`), both in milliseconds.
+ * How far this machine's clock is behind the server's, in seconds. The Date header has whole seconds, and the answer
+ * was written at some time between the request (`asked_at`) and its arrival (`heard_at`), both in milliseconds.
  */
 export const skewOf = (date: string | null, asked_at: number, heard_at: number): number | null => {
   const server_time = date === null ? Number.NaN : Date.parse(date)

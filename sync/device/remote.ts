@@ -161,8 +161,8 @@ const notOurs = (base: string, cause: unknown): RemoteError => {
   })
 }
 /**
- * What an answer of the server at this address holds. Throws RemoteError: the server's refusal, or 502 where a good answer
- * is not what its declaration says.
+ * What an answer of the server at this address holds. Throws RemoteError: the server's refusal, or 502 where a good
+ * answer is not what its declaration says.
  */
 export const readAnswer = <T>(
   base: string,
@@ -192,7 +192,9 @@ const errorBody = (body: unknown, status: number): RemoteError["body"] => {
   }
 }
 
-/** One pull through Electric's client. Its callback must not throw: a failure stops the stream and is thrown from here. */
+/**
+ * One pull through Electric's client. Its callback must not throw: a failure stops the stream and is thrown from here.
+ */
 const follow = async (
   {
     base,
@@ -265,8 +267,8 @@ const follow = async (
 }
 
 /**
- * Fails a pull that makes no progress: nothing new for `patience.news`, or no end after `patience.pull` (milliseconds). The
- * time spent here on applying events does not count.
+ * Fails a pull that makes no progress: nothing new for `patience.news`, or no end after `patience.pull` (milliseconds).
+ * The time spent here on applying events does not count.
  */
 const limits = (base: string, patience: Timeouts, fail: (error: Unreachable) => void) => {
   let highest = 0,

@@ -34,8 +34,8 @@ export interface ServerSession {
   /** The handshake of a sync; gives warnings for people. Throws RemoteError, Unreachable and DeviceFailure. */
   readonly begin: () => Promise<ReadonlyArray<string>>
   /**
-   * The failure to report for an error of a sync. A device that was revoked loses its replica, as does that of a deactivated
-   * user; a folder that is a copy sends no more.
+   * The failure to report for an error of a sync. A device that was revoked loses its replica, as does that of a
+   * deactivated user; a folder that is a copy sends no more.
    */
   readonly failureHere: (error: unknown) => unknown
 }

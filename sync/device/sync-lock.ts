@@ -8,7 +8,10 @@ export class SyncBusy extends Error {
   override readonly name = "SyncBusy"
 }
 
-/** Takes the lock, which ends with this process at the latest; the answer releases it. Throws SyncBusy where another one holds it. */
+/**
+ * Takes the lock, which ends with this process at the latest; the answer releases it. Throws SyncBusy where another one
+ * holds it.
+ */
 export const lockSync = (folder: string, patience_millis: number): (() => void) => {
   const lock = new DatabaseSync(join(folder, "sync.lock"), { timeout: patience_millis })
   try {

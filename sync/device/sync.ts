@@ -91,8 +91,8 @@ const push = async ({ profile, outbox, replica, remote, run, progress }: SyncPar
 }
 
 /**
- * The commands of one push, beginning with number `from` of the list: at least one. The server would take more at a time,
- * but answers only once it has read all.
+ * The commands of one push, beginning with number `from` of the list: at least one. The server would take more at a
+ * time, but answers only once it has read all.
  */
 const nextOf = (pending: ReadonlyArray<WireCommand>, from: number): ReadonlyArray<WireCommand> => {
   let to = from
@@ -113,8 +113,8 @@ export const verdictsOfReusedIds = (
   })
 
 /**
- * Everything that happened elsewhere. Verdicts of what was sent arrive by way of the journal, so that a lost reply costs
- * nothing. A device that knows nothing yet, or whose history is no longer the server's, is filled first.
+ * Everything that happened elsewhere. Verdicts of what was sent arrive by way of the journal, so that a lost reply
+ * costs nothing. A device that knows nothing yet, or whose history is no longer the server's, is filled first.
  */
 export const pull = async (parts: SyncParts): Promise<{ readonly events: number; readonly reopened: boolean }> => {
   const { profile, remote, replica, run, progress } = parts
@@ -152,8 +152,8 @@ export const pull = async (parts: SyncParts): Promise<{ readonly events: number;
 }
 
 /**
- * A new history: from rows when it is long, else event by event, which brings all of it along. A server that has decided
- * fewer commands than this device knows verdicts of was restored from a backup.
+ * A new history: from rows when it is long, else event by event, which brings all of it along. A server that has
+ * decided fewer commands than this device knows verdicts of was restored from a backup.
  */
 const begin = async ({
   profile,
@@ -178,7 +178,9 @@ export const refill = async (parts: SyncParts): Promise<void> => {
   await pull(parts)
 }
 
-/** Goes on with a fill, whenever it began. The next page is fetched while one is stored. False when it must begin again. */
+/**
+ * Goes on with a fill, whenever it began. The next page is fetched while one is stored. False when it must begin again.
+ */
 const fill = async ({ profile, remote, replica, run, progress }: SyncParts): Promise<boolean> => {
   let filling = await run(replica.fill.now)
   let coming: ReturnType<Remote["rows"]> | undefined
@@ -204,7 +206,10 @@ const fill = async ({ profile, remote, replica, run, progress }: SyncParts): Pro
   return true
 }
 
-/** Leases another block for tables with less than half a block left. The request's number keeps a repetition from giving two. */
+/**
+ * Leases another block for tables with less than half a block left. The request's number keeps a repetition from giving
+ * two.
+ */
 const topUpLeases = async ({ profile, outbox, remote, progress }: SyncParts): Promise<void> => {
   const short = leasedTables(catalogue).filter(
     (table) => outbox.idsLeft(table) < catalogue.table(table).lease_block_size / 2

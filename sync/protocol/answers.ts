@@ -1,4 +1,6 @@
-/** Answers of the sync endpoints: the server publishes them by these Schemas, devices decode what they get through them. */
+/**
+ * Answers of the sync endpoints: the server publishes them by these Schemas, devices decode what they get through them.
+ */
 import { Schema } from "effect"
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
 import { wholeNumber } from "../../core/kernel/field-schema.ts"

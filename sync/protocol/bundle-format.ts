@@ -1,6 +1,6 @@
 /**
- * A bundle: one signed file with what would have gone over the network. It holds no secret: whoever carries it can read it,
- * but can neither change it nor make another.
+ * A bundle: one signed file with what would have gone over the network. It holds no secret: whoever carries it can read
+ * it, but can neither change it nor make another.
  */
 import { Schema } from "effect"
 import { parseJson, TooDeep, wire_body_depth_max } from "../../core/kernel/body-limits.ts"
@@ -118,7 +118,10 @@ export const unreadableBundle = ({ message }: DecodeFailure): BundleError =>
     `The bundle cannot be read (${message}). Nothing of it was applied.`,
     "The server that made it is of another release: update Flightcase here, or there, and fetch the bundle again."
   )
-/** For which device a server's bundle is, and of which release: read before the rest, which a newer release may write anew. */
+/**
+ * For which device a server's bundle is, and of which release: read before the rest, which a newer release may write
+ * anew.
+ */
 export const decodeAddress = bodyDecoder(() => Schema.Struct({ replica_id: wholeNumber, schema_version: wholeNumber }))
 export const decodeEventsBody = bodyDecoder(() => eventsBody)
 const decodeObject = decoderOf("the bundle's body", () => jsonObject)

@@ -70,8 +70,8 @@ export const merge = (state: MergeState, batch: Batch): MergeResult => {
 }
 
 /**
- * A command is settled by its verdict, or by the first of its own events: a chunk may end between the two, and its effects
- * must not be decided again on top of themselves. A refused command has no event but its verdict.
+ * A command is settled by its verdict, or by the first of its own events: a chunk may end between the two, and its
+ * effects must not be decided again on top of themselves. A refused command has no event but its verdict.
  */
 const settledBy = (
   events: ReadonlyArray<StoredEvent>,

@@ -52,7 +52,9 @@ const documentIn = (text: string): JsonObject => {
 }
 const integerOrNull = (text: string | null): number | null => (text === null ? null : Number(text))
 
-/** The event a row of the shape protocol holds. Throws DecodeFailure, and TooDeep where its data nests beyond the limit. */
+/**
+ * The event a row of the shape protocol holds. Throws DecodeFailure, and TooDeep where its data nests beyond the limit.
+ */
 export const eventOfShapeRow = (row: unknown): StoredEvent => {
   const { position, version, data, actor_id, replica_id, ...texts } = decodeRow(row)
   return {

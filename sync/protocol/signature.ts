@@ -1,6 +1,6 @@
 /**
- * Ed25519 signatures of bundles. Device and server each keep a secret of their own and know the other's public key: neither
- * whoever carries a bundle nor a reader of the server's database can forge one.
+ * Ed25519 signatures of bundles. Device and server each keep a secret of their own and know the other's public key:
+ * neither whoever carries a bundle nor a reader of the server's database can forge one.
  */
 import { createPrivateKey, createPublicKey, hkdfSync, type KeyObject, randomBytes, sign, verify } from "node:crypto"
 

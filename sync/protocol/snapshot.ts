@@ -1,8 +1,9 @@
 /**
- * A fill from rows, as it travels. With a long journal a replica is filled from the tables' rows instead of from events:
- * page after page in the order of keys, each read at the journal's position of that moment. Each page also holds the events
- * between the page before and this one, which are applied to the rows that have arrived. So after every page all rows that
- * have arrived stand at one position: the server keeps nothing, and a fill may pause for any time.
+ * A fill from rows, as it travels. With a long journal a replica is filled from the tables' rows instead of from
+ * events: page after page in the order of keys, each read at the journal's position of that moment. Each page also
+ * holds the events between the page before and this one, which are applied to the rows that have arrived. So after
+ * every page all rows that have arrived stand at one position: the server keeps nothing, and a fill may pause for any
+ * time.
  */
 import { createHash } from "node:crypto"
 import { Schema } from "effect"
@@ -40,7 +41,10 @@ export const snapshotPlan = Schema.suspend(() =>
     /** Verdicts that may still be awaited; they were recorded before `position` and will not come as events. */
     decided: Schema.Array(decidedCommand),
     leases: Schema.Array(leaseRange),
-    /** Personal data erased since the device last said where it stood: rows do not say so, and the device may have kept some. */
+    /**
+     * Personal data erased since the device last said where it stood: rows do not say so, and the device may have kept
+     * some.
+     */
     erased: Schema.optionalKey(Schema.Array(scrub))
   })
 )
@@ -109,9 +113,9 @@ const holdsType = (type: FieldType, value: Json): boolean => {
   }
 }
 /**
- * Holds rows against the types of their columns, as a database of another engine would not: SQLite keeps any value in any
- * column. A choice may be one that only a newer release knows. Tables and columns of a later release are passed over.
- * Throws DecodeFailure.
+ * Holds rows against the types of their columns, as a database of another engine would not: SQLite keeps any value in
+ * any column. A choice may be one that only a newer release knows. Tables and columns of a later release are passed
+ * over. Throws DecodeFailure.
  */
 export const checkSection = (table: Table | undefined, { columns, rows, table: name }: Section): void => {
   const fields = columns.map((column) => table?.columns[column])

@@ -1,4 +1,6 @@
-/** What travels between a device and the server: commands, verdicts, blocks of ids. Each is declared once, as a Schema. */
+/**
+ * What travels between a device and the server: commands, verdicts, blocks of ids. Each is declared once, as a Schema.
+ */
 import { Schema } from "effect"
 import { wholeNumber } from "../../core/kernel/field-schema.ts"
 import { jsonObject } from "../../core/kernel/stored-schema.ts"
@@ -22,11 +24,13 @@ export const wireCommand = Schema.suspend(() =>
     ids: wireIds,
     /** When it was acknowledged, by the device's clock: data, never order. */
     issued_at: Schema.String,
-    /** Ids of earlier commands of this device that made what it names: when one of them is refused, it is not decided. */
+    /**
+     * Ids of earlier commands of this device that made what it names: when one of them is refused, it is not decided.
+     */
     needs: Schema.optionalKey(Schema.Array(Schema.String)),
     /**
-     * When others' rows that it names were made and, where known, by which command (`instant command`), by `table/id`: a
-     * server restored from a backup may have given their ids to other rows since.
+     * When others' rows that it names were made and, where known, by which command (`instant command`), by `table/id`:
+     * a server restored from a backup may have given their ids to other rows since.
      */
     rows_seen: Schema.optionalKey(rowsSeen)
   })
@@ -87,8 +91,8 @@ export type LeaseRange = typeof leaseRange.Type
 export const replicaStream = (replica_id: number): string => `replica:${replica_id}`
 
 /**
- * The verdict on a command whose id this device used for another command before. The earlier verdict stands; this command
- * is not decided, and is recorded anew under an id of its own.
+ * The verdict on a command whose id this device used for another command before. The earlier verdict stands; this
+ * command is not decided, and is recorded anew under an id of its own.
  */
 export const idReusedError = (before: { readonly n: number; readonly accepted: boolean }): WireError => {
   const message = `Another command was sent before under this one's id (number ${before.n}, ${before.accepted ? "accepted" : "refused"}); this one was not decided. Record it again: it gets an id of its own.`

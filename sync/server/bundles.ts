@@ -1,6 +1,7 @@
 /**
- * Sync by hand: somebody delivers a file with what a device would have pushed, and gets one with what it would have pulled.
- * The bundle's signature authenticates the device; whoever delivers it needs a token that may sync, and no more.
+ * Sync by hand: somebody delivers a file with what a device would have pushed, and gets one with what it would have
+ * pulled. The bundle's signature authenticates the device; whoever delivers it needs a token that may sync, and no
+ * more.
  */
 import { Clock, Effect, Option } from "effect"
 import { wire_body_depth_max } from "../../core/kernel/body-limits.ts"

@@ -51,7 +51,10 @@ export const wireCommands = (
   return Object.keys(errors).length > 0 ? Effect.fail(invalid(errors)) : Effect.succeed(commands)
 }
 
-/** Verdicts in order. Where a command cannot be decided, the verdicts before it are answered; the device sends the rest again. */
+/**
+ * Verdicts in order. Where a command cannot be decided, the verdicts before it are answered; the device sends the rest
+ * again.
+ */
 export const decideInOrder = Effect.fnUntraced(function* (
   replica_id: number,
   commands: ReadonlyArray<WireCommand>,

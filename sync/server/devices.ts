@@ -42,9 +42,13 @@ import { replica_verdicts, replicas, verdictKey } from "./tables.ts"
 import * as Shown from "../../core/kernel/answer-schema.ts"
 import { greeting, verdicts as verdictsAnswer } from "../protocol/answers.ts"
 
-/** Devices of an older schema may fetch, but what they record is not understood any more: they keep it and are told so. */
+/**
+ * Devices of an older schema may fetch, but what they record is not understood any more: they keep it and are told so.
+ */
 export const client_schema_min = 1
-/** From here on devices understand events told in part; until they do, people who do not see everything are not served. */
+/**
+ * From here on devices understand events told in part; until they do, people who do not see everything are not served.
+ */
 export const parts_schema_min = 2
 
 /** What is known of a device beside its row: how it signs, which token is its own, how far it has come. */
@@ -276,7 +280,10 @@ const shownHere = (input: Input<OneReplica, {}>): Effect.Effect<Answer<One<"repl
     ? Effect.map(renderOne(deviceResource, input.rows.id, input.query, viewContext(input)), ok)
     : Effect.fail(notFound("No such replica."))
 
-/** What became of commands a device sent, asked by its user even after it was revoked: what was decided must not be sent again by another. */
+/**
+ * What became of commands a device sent, asked by its user even after it was revoked: what was decided must not be sent
+ * again by another.
+ */
 const verdicts = postQuery("/api/v1/sync/replicas/{id}/verdicts", {
   answer: { verdicts: verdictsAnswer },
   name: "replicas.verdicts",
@@ -350,7 +357,10 @@ export const deviceEndpoints = [
   verdicts
 ]
 
-/** The device that asks, as far as it can be known without the body: by the query, by its own token, or as one that its person has. */
+/**
+ * The device that asks, as far as it can be known without the body: by the query, by its own token, or as one that its
+ * person has.
+ */
 export const findCallingDevice = Effect.fnUntraced(function* ({ viewer, query }: CallerContext) {
   const store = yield* Store
   const own = viewer.token_id === null ? undefined : yield* store.first(replica_devices, { token_id: viewer.token_id })

@@ -9,7 +9,9 @@ import { Store } from "../../core/kernel/store/store.ts"
 import type { LeaseRange } from "../protocol/wire.ts"
 import { id_leases, lockReplica } from "./tables.ts"
 
-/** Blocks of a table a device may hold before it has sent anything, and as many more as a command of its own can use up. */
+/**
+ * Blocks of a table a device may hold before it has sent anything, and as many more as a command of its own can use up.
+ */
 const blocks_at_first_max = 20
 const blocks_per_command_max = 10
 
@@ -24,9 +26,9 @@ export const leaseRows = (
   )
 
 /**
- * The block of a request number: drawn once, repeated as often as asked, as long as the device does not ask for more than
- * its commands (`last_n` so far) can have used. Runs in the caller's transaction. A request and its repetition may be under
- * way at once, over the network or in bundles: whoever comes second waits for the first to commit.
+ * The block of a request number: drawn once, repeated as often as asked, as long as the device does not ask for more
+ * than its commands (`last_n` so far) can have used. Runs in the caller's transaction. A request and its repetition may
+ * be under way at once, over the network or in bundles: whoever comes second waits for the first to commit.
  */
 export const lease = Effect.fnUntraced(function* (
   { id: replica_id, last_n }: { readonly id: number; readonly last_n: number },

@@ -1,4 +1,6 @@
-/** Decides a device's commands, each in a transaction of its own, with the row that keeps it from being decided twice. */
+/**
+ * Decides a device's commands, each in a transaction of its own, with the row that keeps it from being decided twice.
+ */
 import { Clock, Effect } from "effect"
 import { isLongerThan, json_body_bytes_max } from "../../core/kernel/body-limits.ts"
 import { type RowChange, update } from "../../core/kernel/row-change.ts"
@@ -218,7 +220,9 @@ const attempt = Effect.fnUntraced(function* (
   )
 })
 
-/** The refusal of a command that names a row other than its person saw: after a restore the id was given to another row. */
+/**
+ * The refusal of a command that names a row other than its person saw: after a restore the id was given to another row.
+ */
 const otherRow = Effect.fnUntraced(function* ({
   rows_seen = {}
 }: WireCommand): Effect.fn.Return<WireError | undefined, Failure, Store | CommandRuntime> {
@@ -282,7 +286,10 @@ const foreignId = Effect.fnUntraced(function* (replica_id: number, command: Wire
   return undefined
 })
 
-/** Counted in characters, with twice a request's limit: a command a device took must not be refused for how length is counted. */
+/**
+ * Counted in characters, with twice a request's limit: a command a device took must not be refused for how length is
+ * counted.
+ */
 const isTooLong = ({ payload }: WireCommand): boolean => isLongerThan(payload, 2 * json_body_bytes_max)
 
 /** The error of a verdict, from the column that keeps it. */

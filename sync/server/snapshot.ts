@@ -209,7 +209,10 @@ const placeOf = Effect.fnUntraced(function* (
   return { redaction, from: Number(offset.split("_")[0]) }
 })
 
-/** Rows of as many tables as fit a page, all of one position: where the journal moved on between two tables, the page ends. */
+/**
+ * Rows of as many tables as fit a page, all of one position: where the journal moved on between two tables, the page
+ * ends.
+ */
 const sectionsAfter = Effect.fnUntraced(function* (
   store: StoreShape,
   catalogue: Catalogue,

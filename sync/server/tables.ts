@@ -41,8 +41,8 @@ export const id_leases = plainTable(
 )
 
 /**
- * Verdicts, kept so that a command sent twice is decided once. A device gives its commands their ids itself, and whoever carries
- * its bundles can read them: an id says which command it is only together with the device that sent it.
+ * Verdicts, kept so that a command sent twice is decided once. A device gives its commands their ids itself, and
+ * whoever carries its bundles can read them: an id says which command it is only together with the device that sent it.
  */
 export const replica_verdicts = plainTable(
   "replica_verdicts",

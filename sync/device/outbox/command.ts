@@ -4,7 +4,8 @@ import type { WireCommand, WireError } from "../../protocol/wire.ts"
 
 /**
  * Pending, then accepted, rejected (a conflict) or held (not decided, as a command it depends on was refused). A person
- * drops a conflict, or has it recorded anew in one of the other ways; held commands are then recorded anew, too (released).
+ * drops a conflict, or has it recorded anew in one of the other ways; held commands are then recorded anew, too
+ * (released).
  */
 export type ResolutionRecorded = "retried" | "amended" | "substituted" | "split" | "released"
 export type CommandState = "pending" | "accepted" | "rejected" | "held" | "dropped" | ResolutionRecorded
@@ -40,7 +41,9 @@ export interface EventSummary {
   readonly type: string
   readonly data: JsonObject
 }
-/** The events a command made here when it was recorded, and the rows its path names as they were then, by `table/id`. */
+/**
+ * The events a command made here when it was recorded, and the rows its path names as they were then, by `table/id`.
+ */
 export interface RecordedEffects {
   readonly events: ReadonlyArray<EventSummary>
   readonly rows: { readonly [row: string]: JsonObject }

@@ -15,8 +15,8 @@ import type { OutboxTables } from "./tables.ts"
 
 export interface OutboxCommands {
   /**
-   * Appends a command and marks its ids as used, in one durable transaction; gives it its number and the earlier commands
-   * it depends on.
+   * Appends a command and marks its ids as used, in one durable transaction; gives it its number and the earlier
+   * commands it depends on.
    */
   readonly append: (command: Omit<WireCommand, "n" | "needs">, about?: CommandContext) => WireCommand
   /** Stores the ids of a command that needed more of them when it was decided anew. */
@@ -38,8 +38,8 @@ export interface OutboxCommands {
   /** Held commands that wait for this one, in order. */
   readonly heldBy: (id: string) => ReadonlyArray<OutboxCommand>
   /**
-   * Stores the journal's verdicts; the same verdict again changes nothing. A command that was not decided is held by its
-   * cause. So is one refused for the state of its row when an earlier command on that row was refused, too.
+   * Stores the journal's verdicts; the same verdict again changes nothing. A command that was not decided is held by
+   * its cause. So is one refused for the state of its row when an earlier command on that row was refused, too.
    */
   readonly settle: (
     verdicts: ReadonlyArray<{

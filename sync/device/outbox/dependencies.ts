@@ -1,6 +1,6 @@
 /**
- * Dependencies between commands: the rows a command made and the streams it touched, and so which earlier commands a later
- * one depends on or follows.
+ * Dependencies between commands: the rows a command made and the streams it touched, and so which earlier commands a
+ * later one depends on or follows.
  */
 import { dependencies_max, type WireCommand } from "../../protocol/wire.ts"
 import type { CommandContext, OutboxCommand } from "./command.ts"
@@ -20,11 +20,14 @@ export interface OutboxDependencies {
   readonly trackDependencies: (n: number, ids: WireCommand["ids"], about: CommandContext) => ReadonlyArray<string>
   /** Forgets an accepted command: later ones depend on it no more. */
   readonly untrackDependencies: (n: number) => void
-  /** The refused command that a command follows: earlier, on the same stream, and not settled when this one was recorded. */
+  /**
+   * The refused command that a command follows: earlier, on the same stream, and not settled when this one was
+   * recorded.
+   */
   readonly followed: (n: number) => string | undefined
   /**
-   * When the rows it names were made, without rows of the device's own: those are named by the commands that made them. A
-   * released command keeps what was seen when it was first recorded.
+   * When the rows it names were made, without rows of the device's own: those are named by the commands that made them.
+   * A released command keeps what was seen when it was first recorded.
    */
   readonly seenOf: (about: CommandContext) => { readonly [row: string]: string }
   /** Commands that make a row (`table/id`), in order; accepted ones only after a reopening. */

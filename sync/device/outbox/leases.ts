@@ -1,6 +1,6 @@
 /**
- * Leases: the blocks of ids a device may use without asking, how far each is used up, and the ids it lost when a server was
- * restored from a backup that does not know their block.
+ * Leases: the blocks of ids a device may use without asking, how far each is used up, and the ids it lost when a server
+ * was restored from a backup that does not know their block.
  */
 import type { LeaseRange, WireCommand } from "../../protocol/wire.ts"
 import type { CommandReference } from "../replica/references.ts"
@@ -23,7 +23,9 @@ export interface OutboxLeases {
   readonly trimLeases: (blocks: ReadonlyArray<LeaseRange>, granted: ReadonlyArray<LeaseRange>) => void
   /** A command's ids that are still leased to this device; none of a table where one of that table's is not. */
   readonly leasedAmong: (command: Pick<OutboxCommand, "n">, ids: WireCommand["ids"]) => WireCommand["ids"]
-  /** Whether the id was leased when the command was recorded, and is not any more: a row that has it now is another one. */
+  /**
+   * Whether the id was leased when the command was recorded, and is not any more: a row that has it now is another one.
+   */
   readonly isLost: (command: Pick<OutboxCommand, "n">, row: CommandReference) => boolean
   /** The number of the next request for a block of a table; the same until the lease has arrived. */
   readonly leaseRequestNo: (table: string) => number
@@ -35,7 +37,9 @@ export interface Leasing {
   readonly takeIds: (ids: WireCommand["ids"]) => void
   /** Whether an id is in a block of this device, used or not. */
   readonly isLeased: (table: string, id: number) => boolean
-  /** Marks the ids of a block that are in none of these ranges as lost: for commands of up to now they name other rows. */
+  /**
+   * Marks the ids of a block that are in none of these ranges as lost: for commands of up to now they name other rows.
+   */
   readonly lose: (block: LeaseRange, ranges: ReadonlyArray<LeaseRange>) => void
 }
 

@@ -1,6 +1,6 @@
 /**
- * The outbox: acknowledged commands that are not settled yet, with the leases their ids come from. It is the only data a
- * device cannot get back from the server. So it has a file of its own (WAL, synchronous=FULL), and a command is
+ * The outbox: acknowledged commands that are not settled yet, with the leases their ids come from. It is the only data
+ * a device cannot get back from the server. So it has a file of its own (WAL, synchronous=FULL), and a command is
  * acknowledged only after its transaction has reached the disk.
  */
 import { DatabaseSync } from "node:sqlite"

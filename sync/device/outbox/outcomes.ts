@@ -1,4 +1,6 @@
-/** What is stored beside a command: its effects here when it was recorded, and its outcome as reported to its person. */
+/**
+ * What is stored beside a command: its effects here when it was recorded, and its outcome as reported to its person.
+ */
 import type { JsonObject } from "../../../core/kernel/json.ts"
 import type { WireCommand } from "../../protocol/wire.ts"
 import type { CommandOutcome } from "../outcomes/outcome.ts"

@@ -1,6 +1,6 @@
 /**
- * Reopening: the server was restored from a backup, so commands it has settled since are sent again. Numbers of commands
- * dropped or replaced meanwhile are sent without content, to keep the sequence without gaps.
+ * Reopening: the server was restored from a backup, so commands it has settled since are sent again. Numbers of
+ * commands dropped or replaced meanwhile are sent without content, to keep the sequence without gaps.
  */
 import { type LeaseRange, dependencies_max, type WireCommand } from "../../protocol/wire.ts"
 import type { OutboxCommand } from "./command.ts"
@@ -11,9 +11,9 @@ import type { OutboxTables } from "./tables.ts"
 
 export interface OutboxReopening {
   /**
-   * The restored server has forgotten all commands after a number: those it had settled become pending again, and ids of
-   * blocks it does not know are used no more. Gives how many commands that are. The commands that make the rows a command
-   * names (`named`) may be refused this time, so dependencies are worked out anew.
+   * The restored server has forgotten all commands after a number: those it had settled become pending again, and ids
+   * of blocks it does not know are used no more. Gives how many commands that are. The commands that make the rows a
+   * command names (`named`) may be refused this time, so dependencies are worked out anew.
    */
   readonly reopen: (
     last_n: number,

@@ -1,6 +1,7 @@
 /**
- * Rows of the outbox as their columns hold them. Numbers and texts are SQLite's; documents are texts of JSON, read through
- * the Schemas of what travels. A row that is not what a release wrote throws DecodeFailure, and the outbox counts as damaged.
+ * Rows of the outbox as their columns hold them. Numbers and texts are SQLite's; documents are texts of JSON, read
+ * through the Schemas of what travels. A row that is not what a release wrote throws DecodeFailure, and the outbox
+ * counts as damaged.
  */
 import { Schema } from "effect"
 import { wholeNumber } from "../../../core/kernel/field-schema.ts"

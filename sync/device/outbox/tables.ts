@@ -1,6 +1,6 @@
 /**
- * The outbox's tables, and how its parts read and write them: statements are prepared once, and a transaction is stored as
- * a whole or not at all.
+ * The outbox's tables, and how its parts read and write them: statements are prepared once, and a transaction is stored
+ * as a whole or not at all.
  */
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from "node:sqlite"
 import { DecodeFailure } from "../../protocol/decode.ts"
@@ -66,7 +66,9 @@ export interface OutboxTables {
   readonly all: (sql: string, ...values: ReadonlyArray<string | number>) => ReadonlyArray<Row>
   /** A command of a row with `columns`. */
   readonly kept: (row: Row) => OutboxCommand
-  /** What is read of rows or values (see `rows.ts`): one that is not what was written means that the outbox is damaged. */
+  /**
+   * What is read of rows or values (see `rows.ts`): one that is not what was written means that the outbox is damaged.
+   */
   readonly reading: <A>(read: () => A) => A
   /** Stores the checksum of a command that was changed on purpose. */
   readonly sign: (n: number) => void
@@ -84,8 +86,8 @@ const checked_pages_max = 2_048
 const checked_commands_max = 500
 
 /**
- * Creates missing tables and columns, also in a file of an earlier release. A damaged outbox acknowledges nothing, whether
- * the damage is found on opening or later.
+ * Creates missing tables and columns, also in a file of an earlier release. A damaged outbox acknowledges nothing,
+ * whether the damage is found on opening or later.
  */
 export const openTables = (db: DatabaseSync): OutboxTables => {
   const guarded = <A>(work: () => A): A => {
