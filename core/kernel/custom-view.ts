@@ -2,7 +2,7 @@
  * Saved views: which columns of a list, which rows and in what order (rules/conventions 6). A list that is asked
  * with `view_id` reads one row more; one that is not reads nothing more.
  */
-import { itemAt } from "../values/list.ts"
+import { itemAt } from "../values/lists.ts"
 import { Effect } from "effect"
 import type { StoreRead } from "./failure.ts"
 import { boolean, choice, integer, json, list, object, longText, ref, text } from "./field.ts"

@@ -1,7 +1,7 @@
 /**
  * From a method and a path to an answer, without any transport: the server's HTTP and the CLI's `api` both come here.
  */
-import { itemAt } from "../values/list.ts"
+import { itemAt } from "../values/lists.ts"
 import { Clock, Effect } from "effect"
 import { instantOf } from "../values/time.ts"
 import type { Catalogue } from "./catalogue.ts"

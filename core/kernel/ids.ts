@@ -2,7 +2,7 @@
  * Ids: integers from one sequence per table, never reused (rules/rulings 32). Sequences live outside the journal, on
  * the server.
  */
-import { itemAt } from "../values/list.ts"
+import { itemAt } from "../values/lists.ts"
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import { integer, text } from "./field.ts"

@@ -2,7 +2,7 @@
  * The journal: every event, in the order transactions committed. One counter row gives positions and is updated last
  * in its transaction, so that a reader who follows positions misses nothing (sync.md 2).
  */
-import { itemAt } from "../values/list.ts"
+import { itemAt } from "../values/lists.ts"
 import { Effect } from "effect"
 import { insert, update } from "./row-change.ts"
 import { integer, json, text, timestamp } from "./field.ts"

@@ -3,7 +3,7 @@
  * 2-5). Fields, sorts and includes a list does not offer are ignored; a value that cannot be of the field's kind
  * matches nothing.
  */
-import { itemAt } from "../values/list.ts"
+import { itemAt } from "../values/lists.ts"
 import { Result } from "effect"
 import { exact, isNumericText } from "../values/decimal.ts"
 import { parseMoney } from "../values/money.ts"

@@ -1,5 +1,5 @@
 /** Rows → answers: columns formatted, lookups and includes loaded for the whole page at once. No query per row. */
-import { itemAt } from "../values/list.ts"
+import { itemAt } from "../values/lists.ts"
 import { Effect } from "effect"
 import { formatMoney } from "../values/money.ts"
 import { customFieldsFor, customValuesOut } from "./custom-field.ts"

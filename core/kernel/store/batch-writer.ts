@@ -3,7 +3,7 @@
  * keys and deletions of all rows of some parent, to be made together. What a change does to a row that waits is done to
  * it where it waits. Changes that a constraint stands between are made at once, in their order.
  */
-import { itemAt } from "../../values/list.ts"
+import { itemAt } from "../../values/lists.ts"
 import { Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import type { RowChange, Where } from "../row-change.ts"

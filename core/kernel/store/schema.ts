@@ -2,7 +2,7 @@
  * The schema of a database: made when new, brought forward when older, refused when newer. Tables folded from the
  * journal are never altered: when their declaration changed they are dropped and folded again from what happened.
  */
-import { itemAt } from "../../values/list.ts"
+import { itemAt } from "../../values/lists.ts"
 import { Data, Effect } from "effect"
 import type { SqlError } from "effect/sql"
 import { type Catalogue, foldStored } from "../catalogue.ts"

@@ -2,7 +2,7 @@
  * Reference data of releases later than a database. The journal itself says what a database has been given: it goes
  * along with every backup and export. Nothing that was deleted here comes back.
  */
-import { itemAt } from "../../values/list.ts"
+import { itemAt } from "../../values/lists.ts"
 import { Effect, Result } from "effect"
 import type { Catalogue, Slice } from "../catalogue.ts"
 import { projectEvent, type NewEvent } from "../event.ts"

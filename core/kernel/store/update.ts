@@ -1,5 +1,5 @@
 /** Changing many rows by their keys: those that get the same columns travel in one statement. */
-import { itemAt } from "../../values/list.ts"
+import { itemAt } from "../../values/lists.ts"
 import type { AnyRow, Table } from "../table.ts"
 import { caseFoldedName, caseFoldedValue, isSearchable } from "../table.ts"
 import { type Dialect, encodeRow } from "./dialect.ts"
