@@ -29,7 +29,7 @@ describe("the nouns of the API", () => {
     expect(groups).not.toContain("More:")
   })
   it("are in the overview before anybody has put them in a group", () => {
-    expect(overview([...nounsIn(endpoints), "vehicles"])).toContain("\n  More: vehicles\n")
+    expect(overview([...nounsIn(endpoints), "dollies"])).toContain("\n  More: dollies\n")
   })
   it("reach every operation under /api/v1 but the sync protocol and files", () => {
     const named = new Set(verbsOf(endpoints).map(({ endpoint }) => endpoint))

@@ -157,7 +157,7 @@ describe("auto numbers without the server", () => {
       })
       expect(device.outbox.counts()["rejected"] ?? 0).toBe(0)
       expect(device.outbox.told(true).map(({ account, name }) => [name, account])).toMatchObject([
-        ["members.create", { differences: [{ what: expect.stringContaining("Walk-in"), field: "custom_fields" }] }]
+        ["members.create", { differences: [{ row: { table: "members", name: "Walk-in" }, field: "custom_fields" }] }]
       ])
       expect((await device.tables())["members"]).toEqual((await business.tables())["members"])
       await device.close()
