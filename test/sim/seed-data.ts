@@ -154,5 +154,6 @@ export const seed_data: ReadonlyArray<Request> = [
   ...[5, 6].map((container) => write(`containers/${container}/return`)),
   write("containers/repack/start", { container_id: 6 }),
   write("opportunities/1/quick_allocate", { allocations: [{ opportunity_item_id: 1, stock_level_id: 3 }] }),
-  write("opportunities/2/quick_allocate", { allocations: [{ opportunity_item_id: 2, stock_level_id: 4 }] })
+  write("opportunities/2/quick_allocate", { allocations: [{ opportunity_item_id: 2, stock_level_id: 4 }] }),
+  ...times(3, (at) => write("vehicles", { name: `Van ${at}`, registration: `V ${at}`, store_id: 1 }))
 ]
