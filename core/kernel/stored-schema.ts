@@ -5,17 +5,15 @@
  */
 import { Schema } from "effect"
 import type { Field, Fields, FieldType } from "./field.ts"
-import { isJsonObject, type Json, type JsonObject } from "./json.ts"
+import { isJsonObject, isParsedJson, type Json, type JsonObject } from "./json.ts"
 import type { AnyRow, RowOf, Table } from "./table.ts"
 import { typed } from "./typed-schema.ts"
 
 /** Encoded and decoded form are the same: events are kept as they are in memory. */
 export type Stored<T> = Schema.Codec<T, T>
 
-/** Any JSON. It comes from a JSON parser, so that only its presence is checked. */
-export const anyJson: Stored<Json> = Schema.declare<Json>((value): value is Json => value !== undefined, {
-  identifier: "Json"
-})
+/** Any JSON, as a parser gave it. */
+export const anyJson: Stored<Json> = Schema.declare<Json>(isParsedJson, { identifier: "Json" })
 export const jsonObject: Stored<JsonObject> = Schema.declare<JsonObject>(isJsonObject, { identifier: "JsonObject" })
 const jsonArray: Stored<ReadonlyArray<Json>> = Schema.declare<ReadonlyArray<Json>>(Array.isArray, {
   identifier: "JsonArray"
