@@ -1,5 +1,7 @@
 /** The overview: what is shown when no command is named. */
+import { catalogue } from "../core/catalogue.ts"
 import { commands } from "./command-list.ts"
+import { kebab } from "./derived/names.ts"
 
 const examples = [
   "flightcase login https://rental.example.com --token -",
@@ -9,7 +11,10 @@ const examples = [
   "flightcase pack 12 < codes.txt"
 ]
 
-/** How the overview groups nouns of the API. A noun that is not here is shown under `other_nouns`. */
+/**
+ * How the overview groups nouns of the API that declare no heading. One that is not here either is shown under
+ * `other_nouns`.
+ */
 const noun_groups: ReadonlyArray<readonly [title: string, nouns: ReadonlyArray<string>]> = [
   ["Deals", ["opportunities", "members", "activities"]],
   [
@@ -28,7 +33,6 @@ const noun_groups: ReadonlyArray<readonly [title: string, nouns: ReadonlyArray<s
     "Set-up",
     [
       "stores",
-      "vehicles",
       "settings",
       "currencies",
       "exchange-rates",
@@ -83,11 +87,18 @@ Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 not allowed, 5 invalid, 6 co
 }
 
 const grouped = (nouns: ReadonlyArray<string>): ReadonlyArray<readonly [string, ReadonlyArray<string>]> => {
-  const listed = new Set(noun_groups.flatMap(([, words]) => words))
-  return [
-    ...noun_groups.map(([title, words]) => [title, words.filter((word) => nouns.includes(word))] as const),
-    [other_nouns, nouns.filter((noun) => !listed.has(noun))] as const
-  ].filter(([, words]) => words.length > 0)
+  const listed = noun_groups.flatMap(([title, words]) => words.map((noun) => [noun, title] as const))
+  const declared = catalogue.resources.flatMap(({ heading, plural }) =>
+    heading === undefined ? [] : [[kebab(plural), heading] as const]
+  )
+  const headings = new Map([...listed, ...declared])
+  const titles = new Set([...headings.values(), other_nouns])
+  const ordered = [...headings.keys()].filter((noun) => nouns.includes(noun))
+  const groups = Map.groupBy([...new Set([...ordered, ...nouns])], (noun) => headings.get(noun) ?? other_nouns)
+  return [...titles].flatMap((title) => {
+    const words = groups.get(title)
+    return words === undefined ? [] : [[title, words] as const]
+  })
 }
 
 /** Broken between words into lines of about 110 columns; lines after the first are indented. */

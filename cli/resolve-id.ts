@@ -1,4 +1,5 @@
 /** Ids of what people name by a SKU, an order number, a barcode or a name. */
+import { catalogue } from "../core/catalogue.ts"
 import type { JsonObject } from "../core/kernel/json.ts"
 import type { Query } from "../core/kernel/query.ts"
 import { rowIn, rowsIn } from "./answers.ts"
@@ -16,43 +17,20 @@ interface NameableTable {
   /** A filter for rows in use, where earlier rows may have had the same name. */
   readonly in_use?: Query
 }
-const nameable_tables: { readonly [table: string]: NameableTable } = {
-  products: { word: "product", path: "/api/v1/products", plural: "products", by: ["sku", "barcode"] },
-  opportunities: { word: "order", path: "/api/v1/opportunities", plural: "opportunities", by: ["number"] },
-  containers: {
-    word: "container",
-    path: "/api/v1/containers",
-    plural: "containers",
-    by: ["barcode"],
-    in_use: [["q[status_not_eq]", "dissolved"]]
-  },
-  stock_levels: {
-    word: "asset",
-    path: "/api/v1/stock_levels",
-    plural: "stock_levels",
-    by: ["barcode", "asset_number", "serial_number"]
-  },
-  invoices: { word: "invoice", path: "/api/v1/invoices", plural: "invoices", by: ["number"] },
-  credit_notes: { word: "credit note", path: "/api/v1/credit_notes", plural: "credit_notes", by: ["number"] },
-  purchase_orders: {
-    word: "purchase order",
-    path: "/api/v1/purchase_orders",
-    plural: "purchase_orders",
-    by: ["number"]
-  },
-  members: { word: "member", path: "/api/v1/members", plural: "members", by: ["name"] },
-  stores: { word: "store", path: "/api/v1/stores", plural: "stores", by: ["name"] },
-  product_groups: { word: "product group", path: "/api/v1/product_groups", plural: "product_groups", by: ["name"] },
-  rate_definitions: {
-    word: "rate definition",
-    path: "/api/v1/rate_definitions",
-    plural: "rate_definitions",
-    by: ["preset_slug", "name"]
-  }
-}
-export const isNameableTable = (table: string): boolean => Object.hasOwn(nameable_tables, table)
+/** Rows that people call otherwise than the API does. */
+const own_words: { readonly [table: string]: string } = { opportunities: "order", stock_levels: "asset" }
+
+/** Tables whose resource says how people call its rows, by their names. */
+const nameable_tables: ReadonlyMap<string, NameableTable> = new Map(
+  catalogue.resources.flatMap(({ called, plural, singular, table: { name } }) => {
+    const list = catalogue.endpoints.find((endpoint) => endpoint.name === `${plural}.list`)
+    const word = own_words[name] ?? singular.replaceAll("_", " ")
+    return called === undefined || list === undefined ? [] : [[name, { ...called, word, path: list.path, plural }]]
+  })
+)
+export const isNameableTable = (table: string): boolean => nameable_tables.has(table)
 const nameable = (table: string): NameableTable => {
-  const found = nameable_tables[table]
+  const found = nameable_tables.get(table)
   if (found === undefined) throw new Error(`rows of ${table} have no names`)
   return found
 }
@@ -82,7 +60,7 @@ export const findIdByName = async (
   table: string,
   text: string
 ): Promise<number | undefined> => {
-  const among = nameable_tables[table]
+  const among = nameable_tables.get(table)
   if (among === undefined || text.trim() === "") return undefined
   for (const column of among.by) {
     const rows = await rowsWith(context, among, column, text.trim())
@@ -123,7 +101,7 @@ const other_words: { readonly [word: string]: string } = {
 export const tableOfNoun = (word: string): string | undefined => {
   const name = word.replace(/^--/, "").replace(/-id$/, "").replaceAll("-", " ")
   const called = other_words[name] ?? name
-  return Object.entries(nameable_tables).find(([, { word: own }]) => own === called)?.[0]
+  return [...nameable_tables].find(([, { word: own }]) => own === called)?.[0]
 }
 
 const names_max = 50

@@ -18,6 +18,7 @@ const contents = Shown.rows(() => containerItemResource, {
 
 export const containerResource = resource({
   singular: "container",
+  called: { by: ["barcode"], in_use: [["q[status_not_eq]", "dissolved"]] },
   shows: {
     availability_mode: choice(container_modes),
     active_items: Shown.optional(contents),

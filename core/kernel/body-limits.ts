@@ -1,5 +1,5 @@
 /** How long and how deep a request's body may be, wherever it comes from: HTTP, a device or a file. */
-import type { Json } from "./json.ts"
+import { isParsedJson, type Json } from "./json.ts"
 
 /** The longest JSON body, in bytes. */
 export const json_body_bytes_max = 1_048_576
@@ -34,7 +34,9 @@ export class TooDeep extends SyntaxError {
 /** Text from outside as data; a SyntaxError says what is wrong with it, its depth included. */
 export const parseJson = (text: string, depth_max = body_depth_max): Json => {
   if (isDeeperThan(text, depth_max)) throw new TooDeep(depth_max)
-  return JSON.parse(text) as Json
+  const value: unknown = JSON.parse(text)
+  if (!isParsedJson(value)) throw new SyntaxError("it is no JSON")
+  return value
 }
 
 /** Whether it would be longer than so many characters of JSON, without writing it. */

@@ -2,10 +2,10 @@
  * What is written about events: the page people read (`docs/EVENTS.md`) and the list that guards what is stored
  * (`docs/events.json`): events and fields may be added to it, none may change or go. Both derive from the declarations.
  */
-import { Schema } from "effect"
+import { Schema, type SchemaAST } from "effect"
 import type { AnyEventType } from "./event-type.ts"
 import type { Field, Fields } from "./field.ts"
-import { storedValue } from "./stored-schema.ts"
+import { storedValue, tableHeldBy } from "./stored-schema.ts"
 import type { Table } from "./table.ts"
 import { wordsOf } from "./words.ts"
 
@@ -71,11 +71,35 @@ const fieldList = (schema: JsonSchema): string =>
     .join(", ")
 
 const describe = (kind: AnyEventType): Described => {
-  const { definitions, schema } = documentOf(kind.schema())
+  const declared = kind.schema()
+  const { definitions, schema } = documentOf(declared)
   if (schema.$ref === undefined) return fieldsOf(schema)
   const name = nameOf(schema.$ref)
   // A row, or columns of one, are described once for all events that hold them.
-  return / of /.test(name) ? { "": name } : fieldsOf(definitions[name] ?? {})
+  return tableHeldBy(declared.ast) === undefined ? fieldsOf(definitions[name] ?? {}) : { "": name }
+}
+/** The tables of which what has this form holds rows or columns. */
+const tablesIn = (ast: SchemaAST.AST, seen = new Set<SchemaAST.AST>()): ReadonlyArray<string> => {
+  const table = tableHeldBy(ast)
+  if (table !== undefined) return [table]
+  // A form may hold itself.
+  if (seen.has(ast)) return []
+  seen.add(ast)
+  return partsOf(ast).flatMap((part) => tablesIn(part, seen))
+}
+const partsOf = (ast: SchemaAST.AST): ReadonlyArray<SchemaAST.AST> => {
+  switch (ast._tag) {
+    case "Objects":
+      return [...ast.propertySignatures, ...ast.indexSignatures].map(({ type }) => type)
+    case "Arrays":
+      return [...ast.elements, ...ast.rest]
+    case "Union":
+      return ast.types
+    case "Suspend":
+      return [ast.thunk()]
+    default:
+      return []
+  }
 }
 const columnsOf = (columns: Fields): Described =>
   Object.fromEntries(
@@ -90,16 +114,10 @@ const columnsOf = (columns: Fields): Described =>
  * line.
  */
 export const eventList = (events: Iterable<AnyEventType>, tables: ReadonlyArray<Table>): EventList => {
-  const described = [...events]
-    .map((kind) => [kind.type, describe(kind)] as const)
-    .toSorted(([one], [other]) => (one < other ? -1 : 1))
-  const named = new Set(
-    described.flatMap(([, fields]) =>
-      Object.values(fields).flatMap((type) => [...type.matchAll(/(?:columns|row) of (\w+)/g)].map(([, table]) => table))
-    )
-  )
+  const kinds = [...events].toSorted((one, other) => (one.type < other.type ? -1 : 1))
+  const named = new Set(kinds.flatMap((kind) => tablesIn(kind.schema().ast)))
   return {
-    events: Object.fromEntries(described),
+    events: Object.fromEntries(kinds.map((kind) => [kind.type, describe(kind)])),
     columns: Object.fromEntries(
       tables
         .filter(({ name }) => named.has(name))

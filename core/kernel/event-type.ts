@@ -27,6 +27,12 @@ export interface EventType<Data = unknown, Made = Data> {
   readonly meaning: string
   /** What the journal keeps of it. Built when first asked for. */
   readonly schema: () => Schema.Codec<Data, unknown>
+  /**
+   * The data of a stored event in its present form; the same object where it has that form already. Throws, naming the
+   * event's type and the field, where what the journal holds is not what the event declares: the journal is damaged, or
+   * an event was changed without an upcast.
+   */
+  readonly read: (stored: JsonObject) => Data
   /** The event, ready to be recorded. `stream` only where it is not that of the event's own entity and `id`. */
   readonly make: (data: Made, stream?: string) => NewEvent
   /** The row changes it makes; undefined for events that change no table. */
@@ -79,6 +85,26 @@ const ownStream = (type: string, { id }: { readonly id?: unknown }): string => {
   return streamOf(type.slice(0, type.indexOf(".")), id)
 }
 
+const readerOf = <Data>(
+  type: string,
+  schema: () => Stored<Data>,
+  upcast: ((data: JsonObject) => JsonObject) | undefined
+): EventType<Data>["read"] => {
+  const reader = once(() => ({ isPresent: isExactly(schema()), decode: Schema.decodeUnknownSync(schema()) }))
+  return (stored) => {
+    const { decode, isPresent } = reader()
+    try {
+      const data: unknown = upcast === undefined ? stored : upcast(stored)
+      return isPresent(data) ? data : decode(data)
+    } catch (cause) {
+      throw new Error(
+        `A stored ${type} does not hold what that event declares: ${cause instanceof Error ? cause.message : String(cause)}`,
+        { cause }
+      )
+    }
+  }
+}
+
 /**
  * Declares a kind of event. `Made` is what a rule must give: all of a new row, say, of which earlier events lack
  * columns.
@@ -88,13 +114,15 @@ export const eventType = <Data extends object, Made extends object = Data>(
   declared: Declaration<Data>
 ): EventType<Data, Made> => {
   const { activity, data: schema, meaning, project, scrub, stream, upcast } = declared
-  // A catalogue asks by type: the data is what `make` was given, or what `decodeData` made of what was stored. What is
+  // A catalogue asks by type: the data is what `make` was given, or what `read` made of what was stored. What is
   // made holds at least what is read: all of a row, where rows of earlier releases may lack columns.
   const own = (data: object): Data => data as Data
+  const schemaOnce = once(schema)
   return {
     type,
     meaning,
-    schema: once(schema),
+    schema: schemaOnce,
+    read: readerOf(type, schemaOnce, upcast),
     upcast,
     make: (made, given_stream) => ({
       stream: given_stream ?? stream?.(own(made)) ?? ownStream(type, made),
@@ -122,33 +150,5 @@ export const follow = <Data>(
   return { type, fold: (event, meta) => fold(read()(event), meta) }
 }
 
-interface Reader {
-  readonly isPresent: (data: unknown) => boolean
-  readonly decode: (data: unknown) => unknown
-}
-const readers = new WeakMap<AnyEventType, Reader>()
-const readerOf = (kind: AnyEventType): Reader => {
-  let reader = readers.get(kind)
-  if (reader === undefined) {
-    const schema = kind.schema()
-    readers.set(kind, (reader = { isPresent: isExactly(schema), decode: Schema.decodeUnknownSync(schema) }))
-  }
-  return reader
-}
-/**
- * The data of a stored event in its present form; the same object where it has that form already. Throws, naming the
- * event's type and the field, where what the journal holds is not what the event declares: the journal is damaged, or
- * an event was changed without an upcast.
- */
-export const decodeData = (kind: AnyEventType, stored: JsonObject): JsonObject => {
-  const { decode, isPresent } = readerOf(kind)
-  try {
-    const data = kind.upcast === undefined ? stored : kind.upcast(stored)
-    return isPresent(data) ? data : (decode(data) as JsonObject)
-  } catch (cause) {
-    throw new Error(
-      `A stored ${kind.type} does not hold what that event declares: ${cause instanceof Error ? cause.message : String(cause)}`,
-      { cause }
-    )
-  }
-}
+/** The data of a stored event of a kind that is not known here, in its present form. */
+export const decodeData = (kind: AnyEventType, stored: JsonObject): JsonObject => kind.read(stored)

@@ -16,7 +16,10 @@ const testOf = (ast: SchemaAST.AST): Test => {
 }
 
 /** True for values that decoding with this Schema gives back as they are. False may also mean that it is not known. */
-export const isExactly = (schema: Schema.Top): Test => testOf(schema.ast)
+export const isExactly = <S extends Schema.Top>(schema: S): ((value: unknown) => value is S["Type"]) => {
+  const test = testOf(schema.ast)
+  return (value): value is S["Type"] => test(value)
+}
 
 const passes = (check: SchemaAST.Check<unknown>, value: unknown, ast: SchemaAST.AST): boolean =>
   check._tag === "Filter"

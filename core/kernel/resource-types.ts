@@ -5,7 +5,7 @@
 import type { ViewColumns } from "./custom-view.ts"
 import type { StoreRead } from "./failure.ts"
 import type { Json, JsonObject } from "./json.ts"
-import type { NamedFilterValue, RelatedFilter } from "./query.ts"
+import type { NamedFilterValue, Query, RelatedFilter } from "./query.ts"
 import type { Where } from "./row-change.ts"
 import type { Settings } from "./settings.ts"
 import type { Keys } from "./shown.ts"
@@ -51,6 +51,14 @@ export type Include =
   /** What answers hold in any case, under `key`: clients may ask for it, and nothing changes. */
   | { readonly kind: "always"; readonly key: string }
 
+/** What people may write in place of a row's id where a command asks for it. */
+export interface PeoplesNames<Column extends string = string> {
+  /** Filters of its list whose values name a row, in the order they are tried. */
+  readonly by: ReadonlyArray<Column>
+  /** The part of a list's query for rows in use, where earlier rows may have had the same name. */
+  readonly in_use?: Query
+}
+
 /** `N`: the key one row of it stands under. */
 export interface Resource<T extends Table = Table, out N extends string = string> {
   readonly singular: N
@@ -78,6 +86,10 @@ export interface Resource<T extends Table = Table, out N extends string = string
   readonly hides: ReadonlyArray<string>
   /** What the description calls a row of it; default after its singular. */
   readonly title: string | undefined
+  /** Undefined where people name its rows by their ids alone. */
+  readonly called: PeoplesNames | undefined
+  /** The heading that lists of all nouns show it under; undefined for one that has no heading of its own. */
+  readonly heading: string | undefined
   /** How rows of one page are shown, once anything else their answers need is loaded for all of them at once. */
   readonly views: (rows: ReadonlyArray<RowOf<T>>, context: ViewContext) => StoreRead<RowView<T>>
 }

@@ -6,7 +6,7 @@ import type { StoreRead } from "./failure.ts"
 import type { Field } from "./field.ts"
 import type { JsonObject } from "./json.ts"
 import type { NamedFilterValue, RelatedFilter } from "./query.ts"
-import type { Includes, RelatedRow, RelatedRows, Resource, ViewContext } from "./resource-types.ts"
+import type { Includes, PeoplesNames, RelatedRow, RelatedRows, Resource, ViewContext } from "./resource-types.ts"
 import type { Keys } from "./shown.ts"
 import type { RowOf, Table } from "./table.ts"
 
@@ -33,6 +33,8 @@ type Draft<T extends Table, L extends { readonly [name: string]: RelatedRow }, X
   readonly shows?: Keys
   readonly hides?: ReadonlyArray<string>
   readonly title?: string
+  readonly called?: PeoplesNames<keyof T["columns"] & string>
+  readonly heading?: string
   readonly load?: (rows: ReadonlyArray<RowOf<T>>, context: ViewContext) => StoreRead<X>
   readonly view?: (
     base: JsonObject,
@@ -74,6 +76,9 @@ export const resource = <
     if (field.type.kind === "text" && !field.type.search && field.type.max > 10)
       throw new Error(`${draft.singular}.${name} is filtered but not searchable`)
   }
+  for (const name of draft.called?.by ?? [])
+    if (draft.filters?.includes(name) !== true)
+      throw new Error(`${draft.singular} is called by ${name}, which is no filter`)
   return {
     singular: draft.singular,
     plural: draft.plural ?? draft.table.name,
@@ -93,6 +98,8 @@ export const resource = <
     shows: draft.shows ?? {},
     hides: draft.hides ?? [],
     title: draft.title,
+    called: draft.called,
+    heading: draft.heading,
     views: viewsOf(draft)
   }
 }

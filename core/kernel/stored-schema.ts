@@ -3,19 +3,17 @@
  * Limits and formats are checked on input only; here only the type of each value counts, so that what an earlier
  * release accepted can always be read.
  */
-import { Schema } from "effect"
+import { Schema, SchemaAST } from "effect"
 import type { Field, Fields, FieldType } from "./field.ts"
-import { isJsonObject, type Json, type JsonObject } from "./json.ts"
+import { isJsonObject, isParsedJson, type Json, type JsonObject } from "./json.ts"
 import type { AnyRow, RowOf, Table } from "./table.ts"
 import { typed } from "./typed-schema.ts"
 
 /** Encoded and decoded form are the same: events are kept as they are in memory. */
 export type Stored<T> = Schema.Codec<T, T>
 
-/** Any JSON. It comes from a JSON parser, so that only its presence is checked. */
-export const anyJson: Stored<Json> = Schema.declare<Json>((value): value is Json => value !== undefined, {
-  identifier: "Json"
-})
+/** Any JSON, as a parser gave it. */
+export const anyJson: Stored<Json> = Schema.declare<Json>(isParsedJson, { identifier: "Json" })
 export const jsonObject: Stored<JsonObject> = Schema.declare<JsonObject>(isJsonObject, { identifier: "JsonObject" })
 const jsonArray: Stored<ReadonlyArray<Json>> = Schema.declare<ReadonlyArray<Json>>(Array.isArray, {
   identifier: "JsonArray"
@@ -91,24 +89,29 @@ const noColumn = (): boolean => false
 const isStamp = (column: string): boolean => stamps.has(column)
 const optional = (field: Field): Schema.Top => Schema.optionalKey(storedValue(field))
 
-/** How descriptions name these Schemas; `event-description.ts` knows columns and rows of a table by it. */
-const columnsName = (table: Table, more = ""): string => `${more}columns of ${table.name}`
-const rowName = (table: Table): string => `a row of ${table.name}`
-const columnsOrRow = <T>(columns: { readonly [column: string]: Schema.Top }, identifier: string): Stored<T> =>
-  typed(Schema.Struct(columns).annotate({ identifier }))
+/** The annotation with the name of the table that a Schema holds columns or a row of. */
+const of_table = "flightcase/table"
+/** `words`: how descriptions name what it holds of the table. */
+const columnsOrRow = <T>(table: Table, words: string, columns: { readonly [column: string]: Schema.Top }): Stored<T> =>
+  typed(Schema.Struct(columns).annotate({ identifier: `${words} of ${table.name}`, [of_table]: table.name }))
+/** The name of the table that this holds columns or a row of, as the functions below make it. */
+export const tableHeldBy = (ast: SchemaAST.AST): string | undefined => {
+  const name = SchemaAST.resolve(ast)?.[of_table]
+  return typeof name === "string" ? name : undefined
+}
 
 /** Some columns of a row. */
 export const someColumns = <T extends Table>(table: T): Stored<SomeColumns<T>> =>
-  columnsOrRow(columnSchemas(table, noColumn, optional), columnsName(table))
+  columnsOrRow(table, "columns", columnSchemas(table, noColumn, optional))
 /** Some columns of the row with this `id`. */
 export const keyedColumns = <T extends Table>(table: T): Stored<KeyedColumns<T>> =>
-  columnsOrRow({ ...columnSchemas(table, noColumn, optional), id: Schema.Int }, columnsName(table, "the key and "))
+  columnsOrRow(table, "the key and columns", { ...columnSchemas(table, noColumn, optional), id: Schema.Int })
 /**
  * A row that is made, without its stamps: they follow from when the event was recorded. Columns that a later release
  * added are absent from earlier events; the row is then made with their defaults.
  */
 export const newRow = <T extends Table>(table: T): Stored<KeyedColumns<T>> =>
-  columnsOrRow({ ...columnSchemas(table, isStamp, optional), id: Schema.Int }, rowName(table))
+  columnsOrRow(table, "a row", { ...columnSchemas(table, isStamp, optional), id: Schema.Int })
 /** A row of which every column is there, but its stamps and those left out. */
 export const wholeRow = <T extends Table, const Left extends string = never>(
   table: T,
@@ -116,5 +119,5 @@ export const wholeRow = <T extends Table, const Left extends string = never>(
 ): Stored<Without<NewRow<T>, Left>> => {
   const names = new Set<string>(left_out)
   const columns = columnSchemas(table, (name) => isStamp(name) || names.has(name), storedValue)
-  return columnsOrRow({ ...columns, id: Schema.Int }, rowName(table))
+  return columnsOrRow(table, "a row", { ...columns, id: Schema.Int })
 }

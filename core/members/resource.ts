@@ -136,6 +136,7 @@ const member_shows = {
 export const member_module = "Member"
 export const memberResource = resource({
   singular: "member",
+  called: { by: ["name"] },
   shows: member_shows,
   hides: ["contacts", "organisations"],
   table: members,

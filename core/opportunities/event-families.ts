@@ -21,6 +21,7 @@ import {
   withoutStamps
 } from "../kernel/stored-schema.ts"
 import type { AnyRow, RowOf, Table } from "../kernel/table.ts"
+import { typed } from "../kernel/typed-schema.ts"
 import { opportunities, type OpportunityRow } from "./schema.ts"
 
 /** The stream that holds all events of an opportunity. */
@@ -150,9 +151,9 @@ export const childEvents = <const Child extends string, T extends Table>(child: 
   const id_key = `${child}_id` as const
   const childId = (data: ChildId<Child>): number => data[id_key]
   const touched = (id: number, at: string): RowChange => update(opportunities, id, { updated_at: at })
-  // The keys of these structs are computed, which the type checker cannot follow.
+  // The keys of these structs are computed.
   const struct = <Data>(fields: Schema.Struct.Fields): Stored<Data> =>
-    Schema.Struct({ id: Schema.Int, [id_key]: Schema.Int, ...fields }) as unknown as Stored<Data>
+    typed(Schema.Struct({ id: Schema.Int, [id_key]: Schema.Int, ...fields }))
   const usualActivity = (data: ChildChanged<Child, T>): ActivityValues =>
     changedValues(data, { [id_key]: childId(data) })
 

@@ -123,6 +123,7 @@ const addressResource: Resource<typeof addresses> = resource({
 const windows = phases.flatMap((phase) => [`${phase}_starts_at`, `${phase}_ends_at`] as const)
 export const opportunityResource = resource({
   singular: "opportunity",
+  called: { by: ["number"] },
   plural: "opportunities",
   table: opportunities,
   shows: {

@@ -46,6 +46,7 @@ const productsCounted: ViewColumn = (rows) =>
 
 export const productGroupResource: Resource<typeof product_groups> = resource({
   singular: "product_group",
+  called: { by: ["name"] },
   shows: { description: text(), icon: Shown.nothing() },
   table: product_groups,
   filters: ["name", "parent_id", "created_at", "updated_at"],

@@ -17,6 +17,7 @@ const access = accessOf("rates")
 
 const rateDefinitionResource: Resource<typeof rate_definitions, "rate_definition"> = resource({
   singular: "rate_definition",
+  called: { by: ["preset_slug", "name"] },
   shows: { calculation_strategy_name: text(), base_period_name: text({ nullable: true }) },
   table: rate_definitions,
   filters: ["name", "calculation_strategy", "base_period", "is_preset", "preset_slug", "created_at", "updated_at"],

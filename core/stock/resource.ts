@@ -14,6 +14,7 @@ import { integer, text } from "../kernel/field.ts"
 
 export const stockLevelResource = resource({
   singular: "stock_level",
+  called: { by: ["barcode", "asset_number", "serial_number"] },
   shows: {
     item_id: integer(),
     product_name: text({ nullable: true }),

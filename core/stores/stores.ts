@@ -43,6 +43,7 @@ export type StoreRow = RowOf<typeof stores>
 
 export const storeResource = resource({
   singular: "store",
+  called: { by: ["name"] },
   table: stores,
   custom_module: "Store",
   filters: ["name", "is_virtual", "is_default", "include_in_default_queries", "created_at", "updated_at"],

@@ -43,6 +43,8 @@ export type VehicleRow = RowOf<typeof vehicles>
 
 const vehicleResource = resource({
   singular: "vehicle",
+  called: { by: ["registration", "name"], in_use: [["q[is_active_true]", "1"]] },
+  heading: "Set-up",
   table: vehicles,
   custom_module: "Vehicle",
   filters: [

@@ -24,9 +24,18 @@ export class DeviceFailure extends Error {
   }
 }
 
+/** A document in the replica is not what any release wrote there. */
+export class ReplicaTextFailure extends Error {
+  override readonly name = "ReplicaTextFailure"
+  constructor(cause: Error) {
+    super(cause.message, { cause })
+  }
+}
+
+const names_of_row_failures: ReadonlySet<string> = new Set(["Altered", "DecodeFailure", "ReplicaTextFailure"])
 /** Which row is not as it was written, where that is known; SQLite's own words say nothing to people. */
-const whatIsWrong = (cause: unknown): string =>
-  cause instanceof Error && (cause.name === "Altered" || cause.name === "DecodeFailure") ? ` (${cause.message}.)` : ""
+export const whatIsWrong = (cause: unknown): string =>
+  cause instanceof Error && names_of_row_failures.has(cause.name) ? ` (${cause.message}.)` : ""
 
 export const outboxDamaged = (path: string, cause?: unknown): DeviceFailure =>
   new DeviceFailure(
@@ -36,8 +45,11 @@ export const outboxDamaged = (path: string, cause?: unknown): DeviceFailure =>
     cause
   )
 
-/** Whether SQLite found a file damaged: SQLITE_CORRUPT and SQLITE_NOTADB. */
+/**
+ * Whether SQLite found a file damaged (SQLITE_CORRUPT and SQLITE_NOTADB), or a document in it is not as it was written.
+ */
 export const isDamage = (error: unknown): boolean => {
+  if (error instanceof ReplicaTextFailure) return true
   const code = sqliteCodeIn(error)
   return code === 11 || code === 26
 }

@@ -17,7 +17,7 @@ import { join } from "node:path"
 import { Schema } from "effect"
 import { wholeNumber } from "../../core/kernel/field-schema.ts"
 import { DecodeFailure, decoderOf } from "../protocol/decode.ts"
-import { DeviceFailure, isDamage, outboxDamaged } from "./device-failure.ts"
+import { DeviceFailure, isDamage, outboxDamaged, whatIsWrong } from "./device-failure.ts"
 import { openOutboxAt, type Outbox } from "./outbox/outbox.ts"
 
 export { DeviceFailure, isDamage, outboxDamaged, sqliteCodeIn } from "./device-failure.ts"
@@ -122,10 +122,11 @@ export const openOutboxOf = (folder: string): Outbox => {
     throw isDamage(error) && !(error instanceof DeviceFailure) ? outboxDamaged(path, error) : error
   }
 }
+const nothing_unsent_lost = "Nothing unsent is lost: that is kept in the outbox."
 export const replicaDamaged = (folder: string, cause?: unknown): DeviceFailure =>
   new DeviceFailure(
     "replica damaged",
-    `The replica ${replicaPath(folder)} is damaged. Nothing unsent is lost: that is kept in the outbox.`,
+    `The replica ${replicaPath(folder)} is damaged. ${nothing_unsent_lost}${whatIsWrong(cause)}`,
     "flightcase doctor --repair sets it aside and fills a new one from the server.",
     cause
   )

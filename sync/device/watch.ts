@@ -142,17 +142,15 @@ export const watch = async (parts: WatchParts): Promise<"stopped" | "upgraded"> 
 
 /** Faults that time heals: nobody answers, or the server says that it cannot just now. */
 const passingText = (error: unknown): string | undefined => {
-  if (error instanceof Unreachable || isNamed(error, "Unreachable")) return (error as Error).message
+  if (error instanceof Unreachable || isNamed(error, "Unreachable")) return error.message
   const status = statusOf(error)
   return status !== undefined && (status >= 500 || status === 429 || status === 425)
     ? `The server answers ${status}: ${(error as Error).message}`
     : undefined
 }
-const isNamed = (error: unknown, name: string): boolean => error instanceof Error && error.name === name
+const isNamed = (error: unknown, name: string): error is Error => error instanceof Error && error.name === name
 const statusOf = (error: unknown): number | undefined =>
-  isNamed(error, "RemoteError") && typeof (error as { status?: unknown }).status === "number"
-    ? (error as unknown as { status: number }).status
-    : undefined
+  isNamed(error, "RemoteError") && "status" in error && typeof error.status === "number" ? error.status : undefined
 
 interface Until {
   /** Commands pending up to here are known; a higher one ends the wait. */

@@ -25,6 +25,9 @@ const failureOf = (subject: string, error: unknown): unknown => {
   return new DecodeFailure(subject, field, first?.message ?? "not as declared", error)
 }
 
+/** A text of JSON that holds what the Schema says. */
+export const jsonText = <T>(schema: Schema.Codec<T>) => Schema.fromJsonString(schema)
+
 /** Reads values as a Schema declares them; throws DecodeFailure. The Schema is built when the first value is read. */
 export const decoderOf = <T>(subject: string, schema: () => Schema.Codec<T, unknown>): ((value: unknown) => T) => {
   let decode: ((value: unknown) => T) | undefined

@@ -1,6 +1,6 @@
 /** What the server records about devices: the verdicts on their commands, which reach them by way of the journal. */
 import { Schema } from "effect"
-import { type DataOf, decodeData, eventType } from "../../core/kernel/event-type.ts"
+import { type DataOf, eventType } from "../../core/kernel/event-type.ts"
 import type { JsonObject } from "../../core/kernel/json.ts"
 
 const verdictError = () =>
@@ -27,4 +27,4 @@ export const commandDecided = eventType("command.decided", {
   project: "changes_no_table"
 })
 export type DecidedData = DataOf<typeof commandDecided>
-export const decidedIn = (data: JsonObject): DecidedData => decodeData(commandDecided, data) as unknown as DecidedData
+export const decidedIn = (data: JsonObject): DecidedData => commandDecided.read(data)

@@ -19,8 +19,12 @@ import { leaseRange, verdictStatus, wireError } from "./wire.ts"
 const decidedCommand = Schema.suspend(() =>
   Schema.Struct({ n: wholeNumber, id: Schema.String, status: verdictStatus, error: Schema.optionalKey(wireError) })
 )
+/** The same without its id, as a device keeps it. */
+export const settledCommand = Schema.suspend(() =>
+  Schema.Struct({ n: wholeNumber, status: verdictStatus, error: Schema.optionalKey(wireError) })
+)
 /** Personal data to take out of what was recorded before (`Scrub` of the kernel). */
-const scrub = Schema.suspend(() =>
+export const scrub = Schema.suspend(() =>
   Schema.Struct({
     streams: Schema.Array(Schema.String),
     placeholders: anyObject,

@@ -297,8 +297,8 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     name: "rows made provisionally stay when they are taken back",
     file: "sync/device/replica/provisional.ts",
     within: "revertProvisional",
-    find: '{ op: "delete", table, key: JSON.parse(image.row_key) },',
-    replace: '...(image.before === null ? [] : [{ op: "delete" as const, table, key: JSON.parse(image.row_key) }]),',
+    find: '{ op: "delete", table, key: decodeKey(image.row_key) },',
+    replace: '...(image.before === null ? [] : [{ op: "delete" as const, table, key: decodeKey(image.row_key) }]),',
     killed_by: [{ file: broken_test, test: "that is taken back leaves no trace" }]
   },
   {

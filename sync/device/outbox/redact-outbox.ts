@@ -26,6 +26,7 @@ import {
   type ValueDifference
 } from "../outcomes/outcome.ts"
 import { readMeta } from "../replica/local-tables.ts"
+import { decodeErased } from "../replica/rows.ts"
 import type { Outbox } from "./outbox.ts"
 import type { OutboxCommand, RecordedEffects } from "./command.ts"
 
@@ -38,8 +39,8 @@ export interface Erasures {
 export const loadErasures = Effect.fnUntraced(function* ({ scrubs }: Pick<Catalogue, "scrubs">) {
   const store = yield* Store
   const events = yield* store.find(journal, { type: Object.keys(scrubs) })
-  const all = [
-    ...(JSON.parse((yield* readMeta(store, "erased")) ?? "[]") as ReadonlyArray<Scrub>),
+  const all: ReadonlyArray<Scrub> = [
+    ...decodeErased((yield* readMeta(store, "erased")) ?? "[]"),
     ...scrubsOf(scrubs, events as ReadonlyArray<StoredEvent>)
   ]
   const names = all.length === 0 ? [] : yield* store.run<{ name: string }>(`select name from ${quote(users.name)}`)

@@ -6,12 +6,10 @@
 import { Schema } from "effect"
 import { wholeNumber } from "../../../core/kernel/field-schema.ts"
 import { jsonObject } from "../../../core/kernel/stored-schema.ts"
-import { decoderOf, optionalDecoderOf } from "../../protocol/decode.ts"
+import { decoderOf, jsonText, optionalDecoderOf } from "../../protocol/decode.ts"
 import { rowsSeen, wireError, wireIds, wirePayload } from "../../protocol/wire.ts"
 import { command_states, type OutboxCommand, type RecordedEffects } from "./command.ts"
 
-/** A text of JSON that holds what the Schema says. */
-const jsonText = <T>(schema: Schema.Codec<T>) => Schema.fromJsonString(schema)
 const jsonTextOrNull = <T>(schema: Schema.Codec<T>) => Schema.NullOr(jsonText(schema))
 const integerOrNull = Schema.NullOr(wholeNumber)
 const textOrNull = Schema.NullOr(Schema.String)

@@ -9,13 +9,13 @@ import type { Failure } from "../../../core/kernel/endpoint.ts"
 import type { Catalogue } from "../../../core/kernel/catalogue.ts"
 import type { StoredEvent } from "../../../core/kernel/event.ts"
 import { journal } from "../../../core/kernel/journal.ts"
-import type { JsonObject } from "../../../core/kernel/json.ts"
 import { baseCurrency } from "../../../core/kernel/settings.ts"
 import { CommandRuntime } from "../../../core/kernel/command-runtime.ts"
 import { Store, type StoreShape } from "../../../core/kernel/store/store.ts"
 import { commandDecided, decidedIn } from "../../protocol/events.ts"
 import { replicaStream } from "../../protocol/wire.ts"
 import { provisional_base } from "../replica/local-tables.ts"
+import { decodeOutcome } from "../replica/rows.ts"
 import type { Outbox } from "../outbox/outbox.ts"
 import type { OutboxCommand, RecordedEffects } from "../outbox/command.ts"
 import { concurrentChanges } from "./concurrent-changes.ts"
@@ -104,6 +104,6 @@ export const moveOutcomesToOutbox = Effect.fnUntraced(function* (outbox: Outbox)
   const store = yield* Store
   const rows = yield* store.run<{ n: number; account: string }>("select n, account from accounts order by n")
   if (rows.length === 0) return
-  outbox.saveOutcomes(rows.map(({ n, account }) => ({ n, account: JSON.parse(account) as JsonObject })))
+  outbox.saveOutcomes(rows.map(({ n, account }) => ({ n, account: decodeOutcome(account) })))
   yield* store.transaction(store.run("delete from accounts"))
 })

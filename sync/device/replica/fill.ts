@@ -7,36 +7,19 @@ import { isWithheldIn } from "../../../core/kernel/redacted-event.ts"
 import { Effect } from "effect"
 import { type Catalogue, foldStored } from "../../../core/kernel/catalogue.ts"
 import { insert, type Key, type RowChange } from "../../../core/kernel/row-change.ts"
-import { type Scrub, type StoredEvent } from "../../../core/kernel/event.ts"
+import type { StoredEvent } from "../../../core/kernel/event.ts"
 import { journal, scrubEarlierEvents } from "../../../core/kernel/journal.ts"
 import { createTable } from "../../../core/kernel/store/dialect.ts"
 import { quote } from "../../../core/kernel/store/statement.ts"
 import { Store, type StoreShape } from "../../../core/kernel/store/store.ts"
 import type { Table } from "../../../core/kernel/table.ts"
-import { merge, type SettledCommand } from "../../protocol/merge.ts"
+import { merge } from "../../protocol/merge.ts"
 import { type SnapshotPage, type SnapshotPlan, splitCursor } from "../../protocol/snapshot.ts"
 import { readMeta, writeMeta } from "./local-tables.ts"
-
-/** How far a fill has come; kept with the rows. */
-export interface FillState {
-  readonly generation: number
-  readonly handle: string
-  /** The position in the journal that the staged rows are at. */
-  readonly position: number
-  readonly offset: string
-  readonly after: string
-  /** Tables that have all their rows. */
-  readonly done: ReadonlyArray<string>
-  /** The position the fill began at: events up to it are in the rows, the journal here begins after it. */
-  readonly from: number
-  readonly rows: number
-  readonly rows_total: number
-  readonly settled: ReadonlyArray<SettledCommand>
-  readonly erased?: ReadonlyArray<Scrub>
-}
+import { decodeFillState, type FillState } from "./rows.ts"
 
 export const currentFill = (store: StoreShape) =>
-  Effect.map(readMeta(store, "filling"), (text) => (text === undefined ? undefined : (JSON.parse(text) as FillState)))
+  Effect.map(readMeta(store, "filling"), (text) => (text === undefined ? undefined : decodeFillState(text)))
 const keep = (store: StoreShape, filling: FillState) => writeMeta(store, "filling", JSON.stringify(filling))
 
 /** The tables rows are staged in: those of the catalogue under other names, without triggers, which the swap adds. */

@@ -6,6 +6,7 @@ import { projectEvent, type NewEvent, type StoredEvent } from "../../../core/ker
 import { journal, type EventMetadata, versionsOf } from "../../../core/kernel/journal.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { provisional_base } from "./local-tables.ts"
+import { decodeImage, decodeKey } from "./rows.ts"
 
 /** Projects events into the tables, and keeps images of the rows as they were. */
 export const projectProvisionally = Effect.fnUntraced(function* (
@@ -70,8 +71,8 @@ export const revertProvisional = Effect.fnUntraced(function* (catalogue: Catalog
   for (const image of images) {
     const table = catalogue.table(image.table_name)
     yield* store.apply([
-      { op: "delete", table, key: JSON.parse(image.row_key) },
-      ...(image.before === null ? [] : [{ op: "insert" as const, table, row: JSON.parse(image.before) }])
+      { op: "delete", table, key: decodeKey(image.row_key) },
+      ...(image.before === null ? [] : [{ op: "insert" as const, table, row: decodeImage(image.before) }])
     ])
   }
   yield* store.run("delete from undo")

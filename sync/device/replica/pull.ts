@@ -14,11 +14,12 @@ import { merge, type SettledCommand } from "../../protocol/merge.ts"
 import type { SnapshotPage } from "../../protocol/snapshot.ts"
 import { replicaStream } from "../../protocol/wire.ts"
 import { recordOutcomes, recordOutcomesOfRows } from "../outcomes/record.ts"
-import { currentFill, type FillState, type StagedPage, stagePage, swapTables } from "./fill.ts"
+import { currentFill, type StagedPage, stagePage, swapTables } from "./fill.ts"
 import { purgeLater, readMeta, writeMeta } from "./local-tables.ts"
 import { redecide, unsettled } from "./pending-commands.ts"
 import { hasProvisional, revertProvisional } from "./provisional.ts"
 import type { PulledEvents, ReplicaParts } from "./replica-parts.ts"
+import { decodeIncoming, type FillState } from "./rows.ts"
 
 /** `settled`: commands that got a verdict. */
 interface Applied {
@@ -129,7 +130,7 @@ const projectIncoming = Effect.fnUntraced(function* ({ catalogue, outbox, replic
       "select event from incoming where position > ? order by position limit 2000",
       [position]
     )
-    const events = page.map((row) => JSON.parse(row.event) as StoredEvent)
+    const events = page.map((row) => decodeIncoming(row.event))
     const last = events.at(-1)
     if (last === undefined) return { position, settled }
     const verdict = merge({ replica_id, position, provisional: false, pending }, { events, up_to_date: false })

@@ -14,7 +14,8 @@ import type { SnapshotPage, SnapshotPlan } from "../../protocol/snapshot.ts"
 import type { WireCommand, WireError } from "../../protocol/wire.ts"
 import type { Outbox } from "../outbox/outbox.ts"
 import type { OutboxCommand, ResolutionRecorded } from "../outbox/command.ts"
-import type { FillState, StagedPage } from "./fill.ts"
+import type { StagedPage } from "./fill.ts"
+import type { FillState } from "./rows.ts"
 import type { ReplicaPosition } from "./replica-position.ts"
 
 export interface ReplicaOptions {

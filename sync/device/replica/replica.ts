@@ -13,10 +13,9 @@ import { Store } from "../../../core/kernel/store/store.ts"
 import type { SettledCommand } from "../../protocol/merge.ts"
 import { redactionFor } from "../../protocol/redaction.ts"
 import type { SnapshotPage } from "../../protocol/snapshot.ts"
-import type { WireError } from "../../protocol/wire.ts"
 import { moveOutcomesToOutbox } from "../outcomes/record.ts"
 import { loadErasures, redactionOfOutbox } from "../outbox/redact-outbox.ts"
-import { beginFill, currentFill, dropFill, type FillState, type StagedPage } from "./fill.ts"
+import { beginFill, currentFill, dropFill, type StagedPage } from "./fill.ts"
 import { requireHistory } from "./history.ts"
 import { localRuntime } from "./local-runtime.ts"
 import { ensureLocalTables, purge, readMeta, writeMeta } from "./local-tables.ts"
@@ -36,6 +35,7 @@ import {
 } from "./replica-parts.ts"
 import { readReplicaPosition } from "./replica-position.ts"
 import { requestLimitRejection } from "./request-limits.ts"
+import { decodeError, type FillState } from "./rows.ts"
 import { requireReferencedRows } from "./server-references.ts"
 
 export type { LocalEffect, PulledEvents, QueryResult, Replica, ReplicaOptions, Rerecording } from "./replica-parts.ts"
@@ -49,11 +49,7 @@ const settleOutbox = Effect.fnUntraced(function* ({ at, outbox }: ReplicaParts) 
   yield* moveOutcomesToOutbox(outbox)
   if (rows.length === 0) return
   outbox.settle(
-    rows.map(({ n, status, error }) => ({
-      n,
-      status,
-      error: error === null ? undefined : (JSON.parse(error) as WireError)
-    }))
+    rows.map(({ n, status, error }) => ({ n, status, error: error === null ? undefined : decodeError(error) }))
   )
   at("outbox told")
   yield* store.transaction(store.run("delete from verdicts"))
@@ -183,7 +179,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     position: readReplicaPosition,
     stalled: Effect.gen(function* () {
       const rows = yield* (yield* Store).run<{ n: number; error: string }>("select n, error from stalled order by n")
-      return rows.map((row) => ({ n: row.n, error: JSON.parse(row.error) as WireError }))
+      return rows.map((row) => ({ n: row.n, error: decodeError(row.error) }))
     })
   }
 }

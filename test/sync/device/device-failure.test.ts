@@ -125,6 +125,46 @@ describe("a replica", () => {
     ).toMatchObject({ code: 1, way_out: expect.stringContaining("flightcase doctor") })
   })
 
+  const spoilt = (folder: string, statement: string): void => {
+    const db = new DatabaseSync(join(folder, "replica.sqlite"))
+    db.exec(statement)
+    db.close()
+  }
+  it.each([
+    [
+      "the error of a command, status: Expected number",
+      `insert into verdicts (n, status, error) values (1, 'rejected', '{"status":"422","message":"No."}')`,
+      (device: Device) => device.sync()
+    ],
+    [
+      "how far a fill has come, handle: Missing key",
+      `insert into replica_meta (key, value) values ('filling', '{"generation":1}')`,
+      (device: Device) => device.sync()
+    ],
+    ["the key of a changed row: Expected", "update undo set row_key = 'null'", (device: Device) => device.sync()]
+  ])("with a document that no release wrote says which: %s", async (words, statement, work) => {
+    const folder = await left("van")
+    spoilt(folder, statement)
+    const failed = await told(async () => work(test_server.keep(await openDevice(folder))))
+    expect(failed).toEqual({
+      code: 1,
+      message: expect.stringContaining("replica.sqlite is damaged. Nothing unsent is lost"),
+      way_out: expect.stringContaining("doctor --repair")
+    })
+    expect(failed.message).toContain(words)
+    expect(readUnsent(folder).commands).toHaveLength(1)
+  })
+  it("passes over an explanation that cannot be read, and what a later release added", async () => {
+    const folder = await left("van")
+    spoilt(
+      folder,
+      `insert into accounts (n, account) values (1, '["no object"]');
+       insert into verdicts (n, status, error) values (1, 'rejected', '{"status":422,"message":"No.","hint":"later"}')`
+    )
+    const device = test_server.keep(await openDevice(folder))
+    expect(await device.conflicts()).toMatchObject([{ n: 1, error: { status: 422, message: "No." }, changes: [] }])
+  })
+
   it("of a newer release is not touched by an older one", async () => {
     const folder = await left("van")
     const db = new DatabaseSync(join(folder, "replica.sqlite"))
