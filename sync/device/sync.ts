@@ -221,7 +221,7 @@ const topUpLeases = async ({ profile, outbox, remote, progress }: SyncParts): Pr
     progress?.({ phase: "lease", done: done + 1, total: short.length })
   }
 }
-/** A server of an older release leases no ids of tables it does not know: there are none of them until it is updated. */
+/** A server of an older release leases no ids of tables it does not know: the device gets them once it is updated. */
 const noneIfUnknown = (error: unknown): undefined => {
   if (error instanceof RemoteError && error.status === 422 && error.body.errors?.["entity"] !== undefined) return
   throw error
