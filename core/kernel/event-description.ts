@@ -13,6 +13,7 @@ interface JsonSchema {
   readonly $ref?: string
   readonly type?: string
   readonly enum?: ReadonlyArray<string | number>
+  readonly allOf?: ReadonlyArray<JsonSchema>
   readonly anyOf?: ReadonlyArray<JsonSchema>
   readonly items?: JsonSchema
   readonly properties?: { readonly [name: string]: JsonSchema }
@@ -45,7 +46,8 @@ const json_names: { readonly [identifier: string]: string } = {
 const typeText = (schema: JsonSchema): string => {
   if (schema.$ref !== undefined) return json_names[nameOf(schema.$ref)] ?? nameOf(schema.$ref)
   if (schema.anyOf !== undefined) return schema.anyOf.map(typeText).join(" or ")
-  if (schema.enum !== undefined) return schema.enum.map((value) => JSON.stringify(value)).join(" or ")
+  const choices = schema.enum ?? schema.allOf?.find((part) => part.enum !== undefined)?.enum
+  if (choices !== undefined) return choices.map((value) => JSON.stringify(value)).join(" or ")
   switch (schema.type) {
     case "array":
       return `list of (${typeText(schema.items ?? {})})`

@@ -22,14 +22,17 @@ export const rowMade = <T extends Table>(
   type: string,
   table: T,
   declared: MadeRow<T>
-): EventType<KeyedColumns<T>, NewRow<T>> =>
-  eventType<KeyedColumns<T>, NewRow<T>>(type, {
+): EventType<KeyedColumns<T>, NewRow<T>> => {
+  const kind = eventType<KeyedColumns<T>, NewRow<T>>(type, {
     ...declared,
     data: () => newRow(table),
     project: (row, { recorded_at }) => [
       insert<Table>(table, { ...row, created_at: recorded_at, updated_at: recorded_at, deleted_at: null })
     ]
   })
+  // A whole row, stamps and all, passes for a new one where types are concerned.
+  return { ...kind, make: (row, stream) => kind.make(withoutStamps(row) as object as NewRow<T>, stream) }
+}
 /** A row was made as the table's resource makes them. */
 export const rowCreated = <T extends Table>(table: T): EventType<KeyedColumns<T>, NewRow<T>> =>
   rowMade(`${table.entity}.created`, table, {

@@ -19,6 +19,10 @@ const jsonArray: Stored<ReadonlyArray<Json>> = Schema.declare<ReadonlyArray<Json
   identifier: "JsonArray"
 })
 
+/** Described by the choices of this release; a later one may have more, and its journal reaches devices of this one. */
+const anyOfLater = (choices: ReadonlyArray<string>) =>
+  Schema.makeFilter<string>(() => true, { toJsonSchema: () => ({ enum: choices }) })
+
 const schemaOfType = (type: FieldType): Schema.Codec<unknown, unknown> => {
   switch (type.kind) {
     case "text":
@@ -34,7 +38,7 @@ const schemaOfType = (type: FieldType): Schema.Codec<unknown, unknown> => {
     case "boolean":
       return Schema.Boolean
     case "choice":
-      return Schema.Literals(Object.keys(type.labels))
+      return Schema.String.check(anyOfLater(Object.keys(type.labels)))
     case "json":
       return type.form === "object" ? jsonObject : type.form === "array" ? jsonArray : anyJson
     case "list":

@@ -10,7 +10,7 @@ import { isIdReusedError, type Verdict, type WireCommand, toWireCommand } from "
 import { referencesOfBody } from "./replica/references.ts"
 import type { Outbox } from "./outbox/outbox.ts"
 import { snapshot_beyond_events } from "../protocol/snapshot.ts"
-import { type Remote, Unreachable } from "./remote.ts"
+import { type Remote, RemoteError, Unreachable } from "./remote.ts"
 import type { Replica } from "./replica/replica.ts"
 
 /** `fill` counts rows, `pull` events. */
@@ -216,7 +216,13 @@ const topUpLeases = async ({ profile, outbox, remote, progress }: SyncParts): Pr
   )
   for (const [done, table] of short.entries()) {
     const request_no = outbox.leaseRequestNo(table)
-    outbox.addLease(request_no, await remote.lease(profile.replica_id, table, request_no))
+    const ranges = await remote.lease(profile.replica_id, table, request_no).catch(noneIfUnknown)
+    if (ranges !== undefined) outbox.addLease(request_no, ranges)
     progress?.({ phase: "lease", done: done + 1, total: short.length })
   }
+}
+/** A server of an older release leases no ids of tables it does not know: the device gets them once it is updated. */
+const noneIfUnknown = (error: unknown): undefined => {
+  if (error instanceof RemoteError && error.status === 422 && error.body.errors?.["entity"] !== undefined) return
+  throw error
 }

@@ -89,6 +89,26 @@ describe("a device's work", () => {
     expect(await device.tables()).toEqual(await business.tables())
   })
 
+  it("goes on at a server of an older release, which leases no ids of a table it does not know", async () => {
+    const device = await enrol("one")
+    const asked: Array<string> = []
+    const older: Remote = {
+      ...device.remote,
+      lease: (id, table, request_no) => {
+        asked.push(table)
+        return device.remote.lease(id, table === "vehicles" ? "unknown" : table, request_no)
+      }
+    }
+    const tables = ["vehicles", "opportunities"]
+    device.outbox.trimLeases(
+      device.outbox.leases().blocks.filter(({ entity }) => tables.includes(entity)),
+      []
+    )
+    await syncOnce(parts(device, older))
+    expect(asked).toEqual(expect.arrayContaining(tables))
+    expect([device.outbox.idsLeft("vehicles"), device.outbox.idsLeft("opportunities") > 0]).toEqual([0, true])
+  })
+
   it("keeps the ids it was first given, however often it is decided again", async () => {
     const device = await enrol("one")
     await device.sync()

@@ -157,4 +157,11 @@ describe("a kind of event", () => {
     expect(moved.make({ lamp_id: 7 }, "rack:1").stream).toBe("rack:1")
     expect(() => moved.make({ lamp_id: 7 })).toThrow("lamp.moved names no stream")
   })
+
+  it("choices of a later release are read as they are: its journal reaches devices of this one", () => {
+    const kind = catalogue.events.get("product.updated")
+    const data = { id: 1, product_type: "of a later release" }
+    expect(kind === undefined ? undefined : decodeData(kind, data)).toEqual(data)
+    expect(() => kind !== undefined && decodeData(kind, { id: 1, product_type: 7 })).toThrow("product_type")
+  })
 })

@@ -1,4 +1,7 @@
+import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { journal } from "../../../../core/kernel/journal.ts"
+import { Store } from "../../../../core/kernel/store/store.ts"
 import { type App, engines, openApp, viewerWith } from "../../../app.ts"
 import { opportunity_path, opportunityFixture, type OpportunityFixture } from "../fixtures.ts"
 
@@ -42,6 +45,23 @@ describe.each(engines)("opportunity headers on %s", (engine) => {
       costs: []
     })
     expect(made.body.meta).toEqual({ can_edit: true, can_destroy: true })
+  })
+  it("the journal keeps a new header without stamps: they follow from when the event was recorded", async () => {
+    const made = await w.opportunity({})
+    const cloned = await w.post(`${opportunity_path}/${made.id}/clone`, {})
+    const events = await app.run(
+      Effect.flatMap(Store, (store) =>
+        store.find(journal, { stream: [made.id, cloned.body.opportunity.id].map((id) => `opportunity:${id}`) })
+      )
+    )
+    const headers = events.filter(({ type }) => type === "opportunity.created").map(({ data }) => Object.keys(data))
+    expect(headers).toHaveLength(2)
+    for (const columns of headers) {
+      expect(columns).toContain("subject")
+      expect(columns).not.toEqual(expect.arrayContaining(["created_at"]))
+      expect(columns).not.toEqual(expect.arrayContaining(["updated_at"]))
+      expect(columns).not.toEqual(expect.arrayContaining(["deleted_at"]))
+    }
   })
   it("dates, chargeable days, rating and tags come back as they are kept (scenario 3)", async () => {
     const made = await w.opportunity({
