@@ -2,8 +2,7 @@
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 
-export const copyPath = fileURLToPath(new URL("../../fixtures/golden/rates.json", import.meta.url))
-export const originalPath = fileURLToPath(new URL("../../../../shared/spec/cases/rates.json", import.meta.url))
+const path = fileURLToPath(new URL("../../fixtures/golden/rates.json", import.meta.url))
 
 export interface GoldenCase<I, E> {
   readonly id: string
@@ -20,7 +19,7 @@ export interface Refusal {
 
 // Whole numbers beyond 2^53 would lose digits in JSON.parse; they are read as text.
 const cases: ReadonlyArray<GoldenCase<unknown, unknown>> = JSON.parse(
-  readFileSync(copyPath, "utf8").replace(/(:\s*)(\d{16,})(?=\s*[,}])/g, '$1"$2"')
+  readFileSync(path, "utf8").replace(/(:\s*)(\d{16,})(?=\s*[,}])/g, '$1"$2"')
 )
 
 export const goldenKinds: ReadonlySet<string> = new Set(cases.map(({ kind }) => kind))
