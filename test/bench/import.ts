@@ -107,8 +107,8 @@ const onFile = (): Promise<void> =>
         for (let turn = 0; turn < transactions; turn++) {
           db.exec("begin immediate")
           for (const { rows, insert } of of) {
-            for (let at = (turn * rows.length) / transactions; at < ((turn + 1) * rows.length) / transactions; at++)
-              insert.run(...rows[at]!)
+            const until = Math.floor(((turn + 1) * rows.length) / transactions)
+            for (let at = Math.floor((turn * rows.length) / transactions); at < until; at++) insert.run(...rows[at]!)
           }
           db.exec("commit")
         }
