@@ -6,7 +6,7 @@
 import { Effect, Result } from "effect"
 import type { DecideContext } from "./decide-context.ts"
 import type { NewEvent } from "./event.ts"
-import { type AnyEventType, type DataOf, type EventOf, isEventOf } from "./event-type.ts"
+import { type AnyEventType, type DataOf, type EventOf } from "./event-type.ts"
 import type { Failure, StoreRead } from "./failure.ts"
 import type { Rejection } from "./rejection.ts"
 import type { Store } from "./store/store.ts"
@@ -56,10 +56,10 @@ export const reaction = <const On extends ReadonlyArray<AnyEventType>, F>({
   facts,
   on
 }: ReactionDraft<On, F>): Reaction => {
-  const isOwn = (event: NewEvent): event is NewEvent & EventOf<DataOf<On[number]>> =>
-    on.some((kind) => isEventOf(kind, event))
+  const types = new Set(on.map(({ type }) => type))
+  const isOwn = (event: NewEvent): event is NewEvent & EventOf<DataOf<On[number]>> => types.has(event.type)
   return {
-    types: on.map(({ type }) => type),
+    types: [...types],
     decideOn: (all, given, context) => decide({ events: all.filter(isOwn), all }, given as F, context),
     dueAfter: (fresh, all) => {
       const events = fresh.filter(isOwn)

@@ -72,9 +72,11 @@ export const without = <R extends AnyRow, const Name extends string>(
   ...names: ReadonlyArray<Name>
 ): Without<R, Name> =>
   Object.fromEntries(Object.entries(row).filter(([name]) => !names.includes(name as Name))) as Without<R, Name>
-/** A row without its stamps. */
-export const withoutStamps = <R extends AnyRow>(row: R): Without<R, "created_at" | "updated_at" | "deleted_at"> =>
-  without(row, "created_at", "updated_at", "deleted_at")
+/** A row without its stamps. Every new row passes here: a rest pattern copies it faster than entry by entry. */
+export const withoutStamps = <R extends AnyRow>(row: R): Without<R, "created_at" | "updated_at" | "deleted_at"> => {
+  const { created_at: _c, deleted_at: _d, updated_at: _u, ...kept }: AnyRow = row
+  return kept as Without<R, "created_at" | "updated_at" | "deleted_at">
+}
 export type Without<Row, Names> = { readonly [K in keyof Row as K extends Names ? never : K]: Row[K] }
 
 const stamps: ReadonlySet<string> = new Set(["created_at", "updated_at", "deleted_at"])
