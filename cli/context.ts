@@ -1,5 +1,7 @@
 /** The context of a command: the global flags, who answers its requests, and where its output goes. */
-import type { Answer, Request, UploadedFile } from "../core/kernel/endpoint.ts"
+import type { LocalFile } from "./input.ts"
+import type { RemoteRequest } from "./remote.ts"
+import type { Answer } from "../core/kernel/endpoint.ts"
 import { isJsonObject, type Json, type JsonObject } from "../core/kernel/json.ts"
 import type { Query } from "../core/kernel/query.ts"
 import type { QueryResult, Device } from "../sync/device/device.ts"
@@ -26,7 +28,7 @@ export interface ApiRequest {
   readonly path: string
   readonly query?: Query
   readonly body?: Json | undefined
-  readonly files?: { readonly [field: string]: UploadedFile }
+  readonly files?: { readonly [field: string]: LocalFile }
 }
 
 export interface CommandContext {
@@ -146,7 +148,7 @@ const requestsOver = (
   { env, note, offline, options, profile }: Place,
   replica: Replica
 ): Pick<CommandContext, "request" | "requestAtServer"> => {
-  const server = async (): Promise<{ readonly ask: (request: Request) => Promise<Answer> }> => {
+  const server = async (): Promise<{ readonly ask: (request: RemoteRequest) => Promise<Answer> }> => {
     if (offline)
       throw new CliError(exit_codes.network, "This needs the server, and --offline forbids to ask it.", {
         way_out: "Leave out --offline when there is a network."
@@ -159,7 +161,7 @@ const requestsOver = (
     return serverAt(url, token ?? "")
   }
   /** Asks the server for what the replica does not have; where it cannot be reached, the replica's own answer stands. */
-  const serverInstead = async (asked: Request, from_replica: QueryResult): Promise<QueryResult> => {
+  const serverInstead = async (asked: RemoteRequest, from_replica: QueryResult): Promise<QueryResult> => {
     let answer: QueryResult
     try {
       answer = await (await server()).ask(asked)
@@ -221,7 +223,7 @@ const afterAnswering = async (device: Device, { env, folder, note, offline, prof
 const isOnServerOnly = ({ status, body }: QueryResult): boolean =>
   status === 503 && isJsonObject(body) && isJsonObject(body["errors"]) && "at_server" in body["errors"]
 
-const requestOf = (asking: ApiRequest): Request => ({
+const requestOf = (asking: ApiRequest): RemoteRequest => ({
   method: asking.method,
   path: asking.path,
   query: asking.query ?? [],

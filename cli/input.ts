@@ -37,27 +37,25 @@ export async function* linesOf(file: string | undefined): AsyncGenerator<string>
   }
 }
 
-const types: { readonly [ending: string]: string } = {
-  pdf: "application/pdf",
-  png: "image/png",
-  jpg: "image/jpeg",
-  jpeg: "image/jpeg",
-  gif: "image/gif",
-  webp: "image/webp",
-  svg: "image/svg+xml",
-  txt: "text/plain",
-  csv: "text/csv",
-  json: "application/json",
-  zip: "application/zip",
-  doc: "application/msword",
-  docx: "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-  xlsx: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+/** A file on this machine that a request sends. */
+export interface LocalFile extends UploadedFile {
+  readonly path: string
 }
-export const uploadedFile = async (path: string): Promise<UploadedFile> => {
-  const [{ readFile }, { basename, extname }] = await Promise.all([import("node:fs/promises"), import("node:path")])
+/** Its type is told by whoever keeps it. */
+export const localFile = async (path: string): Promise<LocalFile> => {
+  const [{ createReadStream }, { stat }, { basename }, { createHash }] = await Promise.all([
+    import("node:fs"),
+    import("node:fs/promises"),
+    import("node:path"),
+    import("node:crypto")
+  ])
+  const hash = createHash("sha256")
+  for await (const part of createReadStream(path)) hash.update(part)
   return {
     name: basename(path),
-    type: types[extname(path).slice(1).toLowerCase()] ?? "application/octet-stream",
-    bytes: new Uint8Array(await readFile(path))
+    mime_type: "application/octet-stream",
+    size_bytes: (await stat(path)).size,
+    sha256: hash.digest("hex"),
+    path
   }
 }

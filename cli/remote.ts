@@ -4,10 +4,14 @@ import type { Answer, Request } from "../core/kernel/endpoint.ts"
 import { isJsonObject } from "../core/kernel/json.ts"
 import { afterItsWord, type HttpAnswer, httpClientAt, jsonOf, Unreachable } from "../sync/http-client.ts"
 import { CliError, exit_codes, usageError } from "./exit-codes.ts"
+import type { LocalFile } from "./input.ts"
 
+export interface RemoteRequest extends Request {
+  readonly files?: { readonly [field: string]: LocalFile }
+}
 export interface Server {
   readonly url: string
-  readonly ask: (request: Request) => Promise<Answer>
+  readonly ask: (request: RemoteRequest) => Promise<Answer>
 }
 
 const timeout_millis = 120_000
@@ -42,7 +46,7 @@ export const serverAt = (address: string, token: string): Server => {
           path: request.path + (query === "" ? "" : `?${query}`),
           // All tries of a request share one key: a lost answer is given again, and nothing is done twice.
           ...(request.method === "POST" ? { headers: { "idempotency-key": randomUUID() } } : {}),
-          body: request.files === undefined ? request.body : formOf(request)
+          body: request.files === undefined ? request.body : await formOf(request)
         })
         .catch((error: unknown) => {
           throw error instanceof Unreachable ? unreachable(client.url, error.cause) : error
@@ -53,12 +57,12 @@ export const serverAt = (address: string, token: string): Server => {
 }
 
 /** Files travel as a form, the other fields beside them. */
-const formOf = ({ body, files }: Request): FormData => {
+const formOf = async ({ body, files }: RemoteRequest): Promise<FormData> => {
+  const { openAsBlob } = await import("node:fs")
   const form = new FormData()
   for (const [name, value] of Object.entries(isJsonObject(body) ? body : {}))
     form.set(name, typeof value === "string" ? value : JSON.stringify(value))
-  for (const [name, file] of Object.entries(files ?? {}))
-    form.set(name, new Blob([new Uint8Array(file.bytes)], { type: file.type }), file.name)
+  for (const [name, file] of Object.entries(files ?? {})) form.set(name, await openAsBlob(file.path), file.name)
   return form
 }
 

@@ -13,6 +13,8 @@ import * as Sqlite from "../sync/sqlite/client.ts"
 import { makeBodyBudget } from "./body-budget.ts"
 import type { Database } from "./config.ts"
 import { type Health, makeHealth } from "./health.ts"
+import { type Jobs, makeJobQueues } from "./jobs/jobs.ts"
+import { nothing_outside, type Outside } from "./outside.ts"
 import { ServerContext } from "./server-context.ts"
 import { type Log, silentLog } from "./log.ts"
 import * as Postgres from "./pg/client.ts"
@@ -43,6 +45,8 @@ export interface ServerOptions {
   /** Bytes of long bodies in memory at a time; {@link makeBodyBudget} has a default. */
   readonly long_bodies_bytes_max?: number
   readonly log?: Log
+  /** What it may reach of the world; by default nothing but its own folder. */
+  readonly outside?: Outside
   /** Slices beside those the server always has. */
   readonly slices?: ReadonlyArray<ServerSlice>
   /** Services in place of the runtime's own, such as a clock in tests. */
@@ -112,10 +116,16 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
 
   let listening_at: string | undefined
   let health: Health | undefined
+  let jobs: Jobs | undefined
   const server = ServerContext.of({
     key: options.key,
     log,
     data_folder: options.data_folder,
+    outside: options.outside ?? nothing_outside,
+    jobs: {
+      offer: (offer) =>
+        Effect.suspend(() => jobs?.offer(offer) ?? Effect.die(new Error("jobs are queued once the server has opened")))
+    },
     health: Effect.suspend(() => health?.look ?? Effect.succeed({ status: "unavailable" as const })),
     public_url: () => options.public_url ?? listening_at ?? "http://127.0.0.1:4480",
     journalReplaced: () => committed(true),
@@ -127,6 +137,10 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
 
   const plain = serverRuntime({ catalogue, commandId: randomUUIDv7 })
   const recordedHooks = slices.flatMap((slice) => slice.recorded ?? [])
+  const processes = Map.groupBy(
+    slices.flatMap((slice) => (slice.processes ?? []).flatMap((one) => one.on.map((type) => ({ type, one })))),
+    ({ type }) => type
+  )
   const site = Layer.effect(
     CommandRuntime,
     Effect.map(CommandRuntime, (inner) => {
@@ -144,6 +158,9 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
                 CommandRuntime,
                 self
               )
+            for (const event of stored)
+              for (const { one } of processes.get(event.type) ?? [])
+                for (const offer of one.jobs(event)) yield* server.jobs.offer(offer)
             const settingsChanged = stored.some((event) => changes_settings.test(event.type))
             yield* (yield* Store).sql.afterCommit(Effect.sync(() => committed(settingsChanged)))
             return stored
@@ -183,7 +200,19 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
         health = yield* Scope.provide(healthOf(options.database), scope)
       })
     )
-    const background = slices.flatMap((slice) => slice.background ?? [])
+    const queues = await runtime.runPromise(
+      Effect.flatMap(Store, (store) =>
+        Scope.provide(
+          makeJobQueues(
+            slices.flatMap((slice) => slice.jobs ?? []),
+            store
+          ),
+          scope
+        )
+      )
+    )
+    jobs = queues.jobs
+    const background = [queues.work, ...slices.flatMap((slice) => slice.background ?? [])]
     if (options.database.kind === "pg") background.push(followOthers(options.database.url, forget, tellListeners))
     for (const work of background) {
       await runtime.runPromise(

@@ -1,4 +1,5 @@
 /** Reads a request's body into plain data, or into the rejection it will be answered with. */
+import { createHash } from "node:crypto"
 import type { Request, UploadedFile } from "../core/kernel/endpoint.ts"
 import type { Json } from "../core/kernel/json.ts"
 import {
@@ -84,7 +85,18 @@ const readForm = async (bytes: Uint8Array, content_type: string): Promise<ReadBo
   const files: Array<readonly [string, UploadedFile]> = []
   for (const [name, value] of form) {
     if (typeof value === "string") body.push([name, value])
-    else files.push([name, { name: value.name, type: value.type, bytes: new Uint8Array(await value.arrayBuffer()) }])
+    else {
+      const content = new Uint8Array(await value.arrayBuffer())
+      files.push([
+        name,
+        {
+          name: value.name,
+          mime_type: "application/octet-stream",
+          size_bytes: content.length,
+          sha256: createHash("sha256").update(content).digest("hex")
+        }
+      ])
+    }
   }
   // From pairs, not by assignment: a field may be called __proto__.
   return { body: Object.fromEntries(body), files: Object.fromEntries(files) }

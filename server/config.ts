@@ -7,6 +7,7 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { type Environment, least_secret_length, readVariables } from "./environment.ts"
 import type { Level } from "./log.ts"
+import type { Outside } from "./outside.ts"
 import { StartupError } from "./startup-error.ts"
 
 export type Database =
@@ -32,6 +33,7 @@ export interface ServerConfig {
   /** Number of proxies in front of the server whose X-Forwarded-For is trusted. */
   readonly trusted_proxies: number
   readonly log_level: Level | "silent"
+  readonly outside: Outside
 }
 
 /** Reads the environment; makes the data folder and the key in it when they are needed and not there. */
@@ -47,7 +49,13 @@ export const configFrom = (environment: Environment): ServerConfig => {
     public_url: given.FLIGHTCASE_URL?.replace(/\/+$/, ""),
     rate_limit: given.FLIGHTCASE_RATE_LIMIT,
     anonymous_rate_limit: given.FLIGHTCASE_ANONYMOUS_RATE_LIMIT,
-    trusted_proxies: given.FLIGHTCASE_TRUST_PROXY
+    trusted_proxies: given.FLIGHTCASE_TRUST_PROXY,
+    outside: {
+      smtp_url: given.FLIGHTCASE_SMTP_URL,
+      blobs: given.FLIGHTCASE_BLOBS,
+      webhooks_private: given.FLIGHTCASE_WEBHOOKS_PRIVATE === 1,
+      webhooks_waits_seconds: given.FLIGHTCASE_WEBHOOKS_WAITS?.split(",").map(Number)
+    }
   }
   const { DATABASE_URL: url, FLIGHTCASE_KEY: key } = given
   if (url !== undefined) {

@@ -113,6 +113,23 @@ export const variables = {
     10,
     0
   ),
+  FLIGHTCASE_SMTP_URL: text(
+    "Mail server: smtp://user:password@host:587, or smtps:// for TLS from the start",
+    "mail is written to outbox/ in FLIGHTCASE_DATA",
+    (given) =>
+      /^smtps?:\/\//.test(given) && URL.canParse(given) ? undefined : "be smtp://user:password@host:port or smtps://…"
+  ),
+  FLIGHTCASE_BLOBS: text(
+    "Bucket for files: s3://bucket?endpoint=https://…, with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION",
+    "files are kept in blobs/ in FLIGHTCASE_DATA",
+    (given) => (/^s3:\/\/[^/?]+/.test(given) && URL.canParse(given) ? undefined : "be s3://bucket?endpoint=https://….")
+  ),
+  FLIGHTCASE_WEBHOOKS_PRIVATE: whole("1 lets webhooks reach private and loopback addresses: for trials", 0, 1, 0),
+  FLIGHTCASE_WEBHOOKS_WAITS: text(
+    "Seconds between attempts at a webhook, separated by commas: for trials",
+    "60,300,1800,7200,21600",
+    (given) => (/^\d{1,6}(,\d{1,6}){0,19}$/.test(given) ? undefined : "be whole seconds separated by commas.")
+  ),
   FLIGHTCASE_LOG: level
 }
 

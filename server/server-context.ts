@@ -1,8 +1,10 @@
 /** What the server provides to its slices. */
-import { Context, type Effect } from "effect"
+import { Context, Effect, Option } from "effect"
 import type { Store } from "../core/kernel/store/store.ts"
 import type { Condition } from "./health.ts"
+import type { Jobs } from "./jobs/jobs.ts"
 import type { Log } from "./log.ts"
+import type { Outside } from "./outside.ts"
 
 export interface ServerContextShape {
   /** Signs feeds, links and attachment addresses. */
@@ -11,6 +13,9 @@ export interface ServerContextShape {
   readonly public_url: () => string
   readonly data_folder: string | undefined
   readonly log: Log
+  readonly outside: Outside
+  /** Queues durable work. */
+  readonly jobs: Jobs
   /** Whether the server can work; does not wait for locks that other requests wait for. */
   readonly health: Effect.Effect<Condition, never, Store>
   /** To be called after a commit that changed the journal other than by appending: clears all caches. */
@@ -21,3 +26,9 @@ export interface ServerContextShape {
   readonly onCommit: (listener: () => void) => () => void
 }
 export class ServerContext extends Context.Service<ServerContext, ServerContextShape>()("flightcase/server/Hosting") {}
+
+/** For endpoints, whose effects name only what devices have as well: a server has it wherever they are asked. */
+export const serverContext: Effect.Effect<ServerContextShape> = Effect.map(
+  Effect.serviceOption(ServerContext),
+  Option.getOrThrow
+)

@@ -9,6 +9,7 @@ import type { EndpointCall } from "../core/kernel/engine.ts"
 import type { StoredEvent } from "../core/kernel/event.ts"
 import type { CommandRuntime } from "../core/kernel/command-runtime.ts"
 import type { Store } from "../core/kernel/store/store.ts"
+import type { AnyJobKind, Process, TimedWork } from "./jobs/job-kind.ts"
 import type { ServerContext } from "./server-context.ts"
 
 export type Headers = { readonly [lower_case_name: string]: string | ReadonlyArray<string> | undefined }
@@ -55,6 +56,12 @@ export interface ServerSlice extends Slice {
   readonly answered?: (call: AnsweredServerCall) => void
   /** Runs from the start of the server to its end: timers, queues. Interrupted when the server stops. */
   readonly background?: Effect.Effect<void, Failure, Store | CommandRuntime | ServerContext | Scope.Scope>
+  /** Kinds of durable work it queues. */
+  readonly jobs?: ReadonlyArray<AnyJobKind>
+  /** Jobs that follow from events, queued in the transaction that records them. */
+  readonly processes?: ReadonlyArray<Process>
+  /** Work that is due at certain times. */
+  readonly timed?: ReadonlyArray<TimedWork>
   /** Services its endpoints need besides store and command runtime. */
   readonly services?: (server: ServerContext["Service"]) => Context.Context<never>
 }

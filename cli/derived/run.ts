@@ -1,5 +1,5 @@
 /** Running a derived verb: words to a path, flags to a body, the answer to the terminal. */
-import type { Endpoint, UploadedFile } from "../../core/kernel/endpoint.ts"
+import type { Endpoint } from "../../core/kernel/endpoint.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
 import type { Query } from "../../core/kernel/query.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
@@ -7,7 +7,7 @@ import { rowIn } from "../answers.ts"
 import type { ApiRequest, CommandContext } from "../context.ts"
 import { missingFlagError, usageError } from "../exit-codes.ts"
 import { isNameableTable, findIdByName, resolveId, looksLikeId, notFoundError, resolveStore } from "../resolve-id.ts"
-import { jsonArgument } from "../input.ts"
+import { jsonArgument, type LocalFile } from "../input.ts"
 import { printAnswer } from "../output/print.ts"
 import { labelOf } from "../output/table.ts"
 import { wholeList } from "../pages.ts"
@@ -204,8 +204,8 @@ const confirm = async (context: CommandContext, verb: Verb, args: ReadonlyArray<
 const filesOf = async (
   endpoint: Endpoint,
   given: Flags
-): Promise<{ readonly [field: string]: UploadedFile } | undefined> => {
+): Promise<{ readonly [field: string]: LocalFile } | undefined> => {
   if (!endpoint.uploads || typeof given["file"] !== "string") return undefined
-  const { uploadedFile } = await import("../input.ts")
-  return { file: await uploadedFile(given["file"]) }
+  const { localFile } = await import("../input.ts")
+  return { file: await localFile(given["file"]) }
 }

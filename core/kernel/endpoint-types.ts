@@ -36,11 +36,15 @@ export interface Param<T extends Table = Table> {
 export type Params = { readonly [name: string]: Param }
 export type RowsOf<P extends Params> = { readonly [K in keyof P]: RowOf<P[K]["table"]> }
 
-/** A file sent with a form; its fields arrive as the body. */
+/** A file sent with a form, whose fields arrive as the body. Its content is kept apart, by its SHA-256. */
 export interface UploadedFile {
+  /** As its sender calls it: any text. */
   readonly name: string
-  readonly type: string
-  readonly bytes: Uint8Array
+  /** By content, whatever the sender said; `application/octet-stream` where that does not tell. */
+  readonly mime_type: string
+  readonly size_bytes: number
+  /** Lower-case hex. */
+  readonly sha256: string
 }
 
 export interface Request {
@@ -343,6 +347,8 @@ export interface CommandRuntimeShape {
   readonly settings: Effect.Effect<Settings, SqlError.SqlError, Store>
   /** The public address of the server, on a replica as it was given at registration. */
   readonly public_url?: () => string
+  /** The signed address of a file, good for 60 minutes from `now`; undefined where there is no server to open it. */
+  readonly file_url?: (uuid: string, now: string) => string
 }
 
 export class CommandRuntime extends Context.Service<CommandRuntime, CommandRuntimeShape>()("flightcase/core/Site") {}

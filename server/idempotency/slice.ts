@@ -154,7 +154,7 @@ const fingerprintOf = ({ request }: ServerCall, as_written = true): string => {
     body_failure?.message ?? "",
     ...Object.entries(files ?? {})
       .sort(([one], [other]) => (one < other ? -1 : 1))
-      .map(([field, file]) => `${field} ${file.name} ${createHash("sha256").update(file.bytes).digest("hex")}`)
+      .map(([field, file]) => `${field} ${file.name} ${file.sha256}`)
   ]
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex")
 }

@@ -1,0 +1,89 @@
+/**
+ * Kinds of durable work: what leaves the machine, or takes longer than a request may. A job is queued in the
+ * transaction of the event that causes it, so that it exists exactly when the event does, and is done after the commit,
+ * at least once: `run` must be safe to repeat for the same job.
+ */
+import { Data, type Effect, type Schema, type Scope } from "effect"
+import type { CommandRuntime } from "../../core/kernel/command-runtime.ts"
+import type { AnyEventType, DataOf, EventOf } from "../../core/kernel/event-type.ts"
+import type { StoredEvent } from "../../core/kernel/event.ts"
+import type { JsonObject } from "../../core/kernel/json.ts"
+import type { Store } from "../../core/kernel/store/store.ts"
+import type { ServerContext } from "../server-context.ts"
+
+/** The failure of a job that trying again cannot mend: an address that does not exist, a file that is gone. */
+export class GivenUp extends Data.TaggedError("GivenUp")<{ readonly message: string }> {}
+
+/** One attempt at a job. */
+export interface Attempt {
+  readonly job_id: string
+  /** Counted from 1. */
+  readonly number: number
+  /** No further attempt follows if this one fails. */
+  readonly is_last: boolean
+  /** Says how far the job has come, from 0 to 1. */
+  readonly progress: (done: number) => Effect.Effect<void, never, Store>
+}
+
+export interface JobKind<Data = unknown> {
+  /** `mail.send`: letters, digits, dots and underscores. */
+  readonly kind: string
+  /** What it does, in a few words for people. */
+  readonly meaning: string
+  readonly data: Schema.Codec<Data, unknown>
+  readonly attempts_max: number
+  /** Waits between attempts; the last one repeats. 0 to 10 % is added. */
+  readonly waits_seconds: ReadonlyArray<number>
+  /** Attempts at the same time in one server process. */
+  readonly at_a_time: number
+  /** What it answers is kept with the job, `download_url` included. Any failure but {@link GivenUp} is tried again. */
+  readonly run: (
+    data: Data,
+    attempt: Attempt
+  ) => Effect.Effect<JsonObject | void, unknown, Store | CommandRuntime | ServerContext | Scope.Scope>
+}
+// A server lists kinds of all kinds of data; each was checked against its own.
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+export type AnyJobKind = JobKind<any>
+
+export const jobKind = <Data>(kind: JobKind<Data>): JobKind<Data> => kind
+
+/** A job to be queued. */
+export interface JobOffer<Data = unknown> {
+  readonly kind: AnyJobKind
+  readonly data: Data
+  /** What it is about, unique within the kind: the same subject is queued once. Its id is `kind:subject`. */
+  readonly subject: string
+  /** The user who may ask for it, beside those who manage the system. */
+  readonly owner_id?: number | null
+  readonly delay_seconds?: number
+}
+export const jobOffer = <Data>(
+  kind: JobKind<Data>,
+  data: Data,
+  about: Pick<JobOffer, "subject" | "owner_id" | "delay_seconds">
+): JobOffer<Data> => ({ kind, data, ...about })
+
+/** What follows from events once they are recorded: jobs, queued in their transaction. */
+export interface Process {
+  readonly on: ReadonlyArray<string>
+  /** Pure: the same events give the same jobs with the same subjects. */
+  readonly jobs: (event: StoredEvent) => ReadonlyArray<JobOffer>
+}
+/** Declares a process: `processOf({ on: [invoiceIssued], jobs: (event) => [jobOffer(sendMail, …)] })`. */
+export const processOf = <const On extends ReadonlyArray<AnyEventType>>(draft: {
+  readonly on: On
+  readonly jobs: (event: Omit<StoredEvent, "data"> & EventOf<DataOf<On[number]>>) => ReadonlyArray<JobOffer>
+}): Process => ({
+  on: draft.on.map(({ type }) => type),
+  // What was just recorded has the data its kind made.
+  jobs: (event) => draft.jobs(event as Omit<StoredEvent, "data"> & EventOf<DataOf<On[number]>>)
+})
+
+/** Work that is due at certain times, done once for each of them however many servers there are. */
+export interface TimedWork {
+  /** Minute, hour, day, month, weekday; UTC. */
+  readonly cron: string
+  /** Its data is the instant it was due. */
+  readonly kind: JobKind<{ readonly due_at: string }>
+}
