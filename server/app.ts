@@ -13,7 +13,7 @@ import * as Sqlite from "../sync/sqlite/client.ts"
 import { makeBodyBudget } from "./body-budget.ts"
 import type { Database } from "./config.ts"
 import { filesNamed } from "./files/keep.ts"
-import { openBlobStore } from "./files/open-store.ts"
+import { claimBlobStore, openBlobStore } from "./files/open-store.ts"
 import { fileUrl } from "./files/signature.ts"
 import { type Health, makeHealth } from "./health.ts"
 import { type Jobs, makeJobQueues } from "./jobs/jobs.ts"
@@ -117,7 +117,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     peers?.notify(settingsChanged)
   }
 
-  const blobs = openBlobStore(options)
+  const files = await openBlobStore(options)
   let listening_at: string | undefined
   let health: Health | undefined
   let jobs: Jobs | undefined
@@ -126,7 +126,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     log,
     data_folder: options.data_folder,
     outside: options.outside ?? nothing_outside,
-    blobs,
+    blobs: files.store,
     jobs: {
       offer: (offer) =>
         Effect.suspend(() => jobs?.offer(offer) ?? Effect.die(new Error("jobs are queued once the server has opened")))
@@ -204,6 +204,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
         yield* postgresIsKnown
         yield* ensureSchema(catalogue, "server")
         yield* bootstrap(catalogue, options)
+        yield* claimBlobStore(files)
         health = yield* Scope.provide(healthOf(options.database), scope)
       })
     )
@@ -291,7 +292,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
       await Promise.allSettled(background_work)
       await peers?.sent()
       await runtime.dispose()
-      blobs.close()
+      files.close()
     }
   }
 }
