@@ -5,6 +5,7 @@ import { feedsSlice } from "./feeds/slice.ts"
 import { idempotencySlice } from "./idempotency/slice.ts"
 import { restoreSlice } from "./restore/slice.ts"
 import { systemSlice } from "./system/api.ts"
+import { secretSettingsSlice } from "./secret-settings.ts"
 import { serverSyncSlice } from "./sync-slice.ts"
 import { tokensSlice } from "./tokens/api.ts"
 import type { Catalogue } from "../core/kernel/catalogue.ts"
@@ -17,6 +18,7 @@ export const serverSlices = (whole: () => Catalogue): ReadonlyArray<ServerSlice>
   idempotencySlice,
   erasedBytes(),
   restoreSlice,
+  secretSettingsSlice,
   feedsSlice,
   tokensSlice(() => new Set(abilitiesOf(whole())))
 ]
