@@ -1,6 +1,7 @@
 /** A request as it came, for endpoints with `raw_body`: whoever sent it signed its very bytes. */
 import { Context, Effect, Option } from "effect"
-import type { Headers } from "./server-slice.ts"
+
+export type Headers = { readonly [lower_case_name: string]: string | ReadonlyArray<string> | undefined }
 
 export interface RawRequestShape {
   readonly headers: Headers

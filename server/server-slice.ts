@@ -11,9 +11,10 @@ import type { CommandRuntime } from "../core/kernel/command-runtime.ts"
 import type { Store } from "../core/kernel/store/store.ts"
 import type { InboundHandler } from "./inbound/handler.ts"
 import type { AnyJobKind, Process, TimedWork } from "./jobs/job-kind.ts"
+import type { Headers } from "./raw-request.ts"
 import type { ServerContext } from "./server-context.ts"
 
-export type Headers = { readonly [lower_case_name: string]: string | ReadonlyArray<string> | undefined }
+export type { Headers } from "./raw-request.ts"
 
 /**
  * A call over HTTP that is authenticated, within its rate limit and matched. Rows, permission and body are checked

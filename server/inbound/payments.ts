@@ -1,6 +1,6 @@
 /**
- * Payments told by webhooks, as Schemas that decode what a sender says into one form: Stripe's events, and the plain one
- * that any other program can send. Each payment has an id of its own beside the delivery's, as Stripe tells of one
+ * Payments told by webhooks, as Schemas that decode what a sender says into one form: Stripe's events, and the plain
+ * one that any other program can send. Each payment has an id of its own beside the delivery's, as Stripe tells of one
  * payment in several events.
  */
 import { Schema, SchemaGetter } from "effect"

@@ -3,7 +3,7 @@
  * (rules/conventions 14). All comparisons take the same time wherever two signatures differ.
  */
 import { createHash, createHmac, timingSafeEqual } from "node:crypto"
-import type { Headers } from "../server-slice.ts"
+import type { Headers } from "../raw-request.ts"
 
 export const source_kinds = {
   generic: "Signed with X-Signals-Signature",
@@ -16,7 +16,7 @@ export type SourceKind = keyof typeof source_kinds
 export const tolerance_seconds = 300
 
 export interface Signed {
-  /** What was signed together with the body and names the delivery, the same each time it is sent; null: in the body. */
+  /** Names the delivery, the same each time it is sent, and was signed with it; null where the body says it. */
   readonly delivery_id: string | null
 }
 export interface Received {

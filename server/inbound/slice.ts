@@ -25,7 +25,6 @@ const sourceResource = resource({
   singular: "inbound_source",
   table: inbound_sources,
   called: { by: ["name"] },
-  heading: "Set-up",
   filters: ["name", "kind", "created_at", "updated_at"],
   sorts: ["name", "kind", "created_at", "updated_at"],
   order: ["name"],

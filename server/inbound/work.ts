@@ -100,7 +100,8 @@ export const forgetOld: TimedWork = {
         const before = instantOf(Date.parse(due_at) - kept_days * 86_400_000)
         const { bind, values } = bindings(store.dialect)
         yield* store.run(
-          `delete from inbound_deliveries where created_at < ${bind(before)} and kind <> 'generic' and status <> 'queued'`,
+          `delete from inbound_deliveries where created_at < ${bind(before)} and kind <> 'generic' ` +
+            "and status <> 'queued'",
           values
         )
         yield* forgetBodies(before)
@@ -114,7 +115,8 @@ export const forgetBodies = (before: string) =>
     const store = yield* Store
     const { bind, values } = bindings(store.dialect)
     yield* store.run(
-      `update inbound_deliveries set body = null, body_excerpt = null where created_at < ${bind(before)} and body is not null and status <> 'queued'`,
+      `update inbound_deliveries set body = null, body_excerpt = null where created_at < ${bind(before)} ` +
+        "and body is not null and status <> 'queued'",
       values
     )
   })
