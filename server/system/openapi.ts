@@ -135,10 +135,7 @@ const idempotency_key: JsonObject = {
 const signed_body: JsonObject = {
   required: true,
   description: "As its sender makes it: the signature holds for these bytes and no others",
-  content: json(
-    { type: "object", properties: { type: { type: "string" } } },
-    { example: { type: "payment.recorded", data: {} } }
-  )
+  content: json({ type: "object", additionalProperties: true }, { example: { type: "payment.recorded", data: {} } })
 }
 const requestBody = (endpoint: Endpoint): JsonObject => {
   if (endpoint.raw_body) return signed_body
