@@ -29,13 +29,12 @@ export const excerpt_chars_max = 1_000
 export const inbound_deliveries = table(
   "inbound_deliveries",
   {
-    /** The source's name: one that is removed and added again with a new secret still knows what came before. */
-    source: text({ max: 64, describe: "The source's name" }),
-    kind: choice(source_kinds),
+    event: text({ nullable: true, search: true, describe: "What happened, as the sender calls it" }),
+    status: choice({ queued: "Accepted, to be worked on", done: "Done", failed: "Given up" }, { default: "queued" }),
+    result: text({ nullable: true, max: 1_000, describe: "What came of it, or why nothing did" }),
     delivery_id: text({
       describe: "The sender's own name of the delivery; of a generic source the SHA-256 of the body"
     }),
-    event: text({ nullable: true, search: true, describe: "What happened, as the sender calls it" }),
     /** As it was sent; null once it is done with and forgotten. */
     body: longText({ nullable: true, hidden: true, max: inbound_body_bytes_max }),
     body_excerpt: text({
@@ -44,8 +43,9 @@ export const inbound_deliveries = table(
       describe: "How the body begins; null once it is no longer kept"
     }),
     body_bytes: integer({ describe: "How long the body was" }),
-    status: choice({ queued: "Accepted, to be worked on", done: "Done", failed: "Given up" }, { default: "queued" }),
-    result: text({ nullable: true, max: 1_000, describe: "What came of it, or why nothing did" }),
+    /** The source's name: one that is removed and added again with a new secret still knows what came before. */
+    source: text({ max: 64, describe: "The source's name" }),
+    kind: choice(source_kinds),
     done_at: timestamp({ nullable: true })
   },
   {
