@@ -2,6 +2,7 @@
 import { abilitiesOf } from "../core/users/abilities.ts"
 import { erasedBytes } from "./erased-bytes.ts"
 import { feedsSlice } from "./feeds/slice.ts"
+import { inboundSlice } from "./inbound/slice.ts"
 import { idempotencySlice } from "./idempotency/slice.ts"
 import { restoreSlice } from "./restore/slice.ts"
 import { systemSlice } from "./system/api.ts"
@@ -20,5 +21,6 @@ export const serverSlices = (whole: () => Catalogue): ReadonlyArray<ServerSlice>
   restoreSlice,
   secretSettingsSlice,
   feedsSlice,
+  inboundSlice(whole),
   tokensSlice(() => new Set(abilitiesOf(whole())))
 ]

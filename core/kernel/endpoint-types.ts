@@ -55,6 +55,8 @@ export interface Request {
   readonly body: Json | undefined
   /** The JSON text the body was read from, where it came as text: it distinguishes `1.0` from `1`. */
   readonly raw_text?: string
+  /** The body as it came, where the endpoint takes it so. */
+  readonly raw_bytes?: Uint8Array
   /**
    * What is wrong with the body as it came. Refused after path and permissions were checked (rules/conventions 1).
    */
@@ -142,6 +144,8 @@ export interface Common<P extends Params, B extends Fields> {
   readonly authorize: ((caller: CallerContext<P>) => Effect.Effect<void, Failure, Store | CommandRuntime>) | undefined
   /** Takes a form with files (multipart/form-data) as well as JSON. */
   readonly uploads: boolean
+  /** Is given the body's bytes as they came, whatever their type, and reads them itself: its sender signed them. */
+  readonly raw_body: boolean
   /** The status of a good answer where its name says otherwise: 204 for a delete, 201 for a create, else 200. */
   readonly success_status: number | undefined
   /** What a good answer holds; undefined where it has no body. */

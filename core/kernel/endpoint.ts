@@ -56,6 +56,7 @@ type Draft<P extends Params, B extends Fields, A extends AnswerShown, X extends 
   readonly body_max?: number
   readonly authorize?: (caller: CallerContext<P>) => Effect.Effect<void, Failure, Store | CommandRuntime>
   readonly uploads?: boolean
+  readonly raw_body?: boolean
   readonly success_status?: number
   readonly answer?: A
   readonly error_answers?: X
@@ -88,6 +89,7 @@ const common = <P extends Params, B extends Fields>(
   body_max: draft.body_max,
   authorize: draft.authorize,
   uploads: draft.uploads ?? false,
+  raw_body: draft.raw_body ?? false,
   success_status: draft.success_status,
   answer: draft.answer === undefined ? undefined : answerSchema(draft.answer),
   error_answers: refusalsOf(draft.error_answers ?? {}),
