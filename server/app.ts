@@ -12,6 +12,9 @@ import { make as makeStore, Store } from "../core/kernel/store/store.ts"
 import * as Sqlite from "../sync/sqlite/client.ts"
 import { makeBodyBudget } from "./body-budget.ts"
 import type { Database } from "./config.ts"
+import { filesNamed } from "./files/keep.ts"
+import { openBlobStore } from "./files/open-store.ts"
+import { fileUrl } from "./files/signature.ts"
 import { type Health, makeHealth } from "./health.ts"
 import { jobKindsOf, type Jobs, jobsOnceOpen, makeJobQueues } from "./jobs/jobs.ts"
 import { whatFollows } from "./jobs/processes.ts"
@@ -117,6 +120,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     peers?.notify(settingsChanged)
   }
 
+  const blobs = openBlobStore(options)
   let listening_at: string | undefined
   let health: Health | undefined
   let jobs: Jobs | undefined
@@ -126,6 +130,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     data_folder: options.data_folder,
     outside: options.outside ?? nothing_outside,
     jobs: jobsOnceOpen(() => jobs),
+    blobs,
     health: Effect.suspend(() => health?.look ?? Effect.succeed({ status: "unavailable" as const })),
     public_url: () => options.public_url ?? listening_at ?? "http://127.0.0.1:4480",
     journalReplaced: () => committed(true),
@@ -147,6 +152,8 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
       const self: CommandRuntime["Service"] = CommandRuntime.of({
         ...inner,
         public_url: server.public_url,
+        filesNamed,
+        file_url: (uuid, now) => fileUrl(server.public_url(), options.key, uuid, now),
         settings: settings_cache.settingsWithin as CommandRuntime["Service"]["settings"],
         append: (events, recording) =>
           Effect.gen(function* () {
@@ -199,12 +206,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
       })
     )
     const queues = await runtime.runPromise(
-      Effect.flatMap(Store, (store) =>
-        Scope.provide(
-          makeJobQueues(jobKindsOf(slices), store),
-          scope
-        )
-      )
+      Effect.flatMap(Store, (store) => Scope.provide(makeJobQueues(jobKindsOf(slices), store), scope))
     )
     jobs = queues.jobs
     const timed = slices.flatMap((slice) => slice.timed ?? [])
@@ -284,6 +286,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
       await Promise.allSettled(background_work)
       await peers?.sent()
       await runtime.dispose()
+      blobs.close()
     }
   }
 }

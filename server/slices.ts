@@ -3,6 +3,7 @@ import { abilitiesOf } from "../core/users/abilities.ts"
 import { erasedBytes } from "./erased-bytes.ts"
 import { feedsSlice } from "./feeds/slice.ts"
 import { inboundSlice } from "./inbound/slice.ts"
+import { filesSlice } from "./files/slice.ts"
 import { idempotencySlice } from "./idempotency/slice.ts"
 import { restoreSlice } from "./restore/slice.ts"
 import { systemSlice } from "./system/api.ts"
@@ -22,5 +23,6 @@ export const serverSlices = (whole: () => Catalogue): ReadonlyArray<ServerSlice>
   secretSettingsSlice,
   feedsSlice,
   inboundSlice(whole),
+  filesSlice,
   tokensSlice(() => new Set(abilitiesOf(whole())))
 ]

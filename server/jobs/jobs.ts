@@ -75,10 +75,9 @@ export const makeJobQueues = Effect.fnUntraced(function* (kinds: ReadonlyArray<A
     counts: counters.all,
     unfinished: countUnfinished(store),
     forget: (days) =>
-      queue_store.cleanup({ timeToLive: Duration.days(days), failedTimeToLive: undefined }).pipe(
-        Effect.catch(databaseFailure),
-        Effect.andThen(dropLooseNotes(store))
-      )
+      queue_store
+        .cleanup({ timeToLive: Duration.days(days), failedTimeToLive: undefined })
+        .pipe(Effect.catch(databaseFailure), Effect.andThen(dropLooseNotes(store)))
   }
   return { jobs, work: workers.work } satisfies JobQueues
 })
@@ -87,7 +86,9 @@ export const makeJobQueues = Effect.fnUntraced(function* (kinds: ReadonlyArray<A
 export const jobsOnceOpen = (opened: () => Jobs | undefined): Jobs => {
   const jobs = Effect.suspend(() => {
     const found = opened()
-    return found === undefined ? Effect.die(new Error("there are no jobs before the server has opened")) : Effect.succeed(found)
+    return found === undefined
+      ? Effect.die(new Error("there are no jobs before the server has opened"))
+      : Effect.succeed(found)
   })
   return {
     offer: (offer) => Effect.flatMap(jobs, (one) => one.offer(offer)),

@@ -122,7 +122,8 @@ export const setWaiting = (
 ): Effect.Effect<void, SqlError.SqlError> => {
   const bound = bindings(store.dialect)
   const seconds = Math.max(0, Math.ceil(wait_seconds))
-  const due = store.dialect === "pg" ? `now() + interval '${seconds} seconds'` : `datetime('now', '+${seconds} seconds')`
+  const due =
+    store.dialect === "pg" ? `now() + interval '${seconds} seconds'` : `datetime('now', '+${seconds} seconds')`
   return Effect.asVoid(
     store.run(
       `update effect_queue set visible_at = ${due}, last_failure = ${bound.bind(error)}, acquired_at = null, ` +

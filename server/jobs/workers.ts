@@ -62,8 +62,7 @@ export const makeWorkers = (
   counters: JobCounters
 ): Workers => {
   const crews = new Map<string, Crew>()
-  for (const one of queues)
-    crews.set(one.kind.kind, { ...one, gate: Latch.makeUnsafe(false), is_open: false, busy: 0 })
+  for (const one of queues) crews.set(one.kind.kind, { ...one, gate: Latch.makeUnsafe(false), is_open: false, busy: 0 })
   const asked = Latch.makeUnsafe(false)
   let is_stopping = false
 
@@ -76,7 +75,11 @@ export const makeWorkers = (
             Effect.suspend(() => {
               mine.busy = true
               crew.busy++
-              return runAttempt(store, counters, crew.kind, data, { kind: crew.kind.kind, job_id: id, attempt: attempts })
+              return runAttempt(store, counters, crew.kind, data, {
+                kind: crew.kind.kind,
+                job_id: id,
+                attempt: attempts
+              })
             })
           )
           .pipe(
@@ -136,7 +139,10 @@ export const makeWorkers = (
       is_stopping = true
       const [busy, idle] = [workers.filter(({ mine }) => mine.busy), workers.filter(({ mine }) => !mine.busy)]
       yield* Fiber.interruptAll(idle.map(({ fiber }) => fiber))
-      yield* Effect.timeoutOption(Effect.interruptible(Fiber.awaitAll(busy.map(({ fiber }) => fiber))), stop_patience_millis)
+      yield* Effect.timeoutOption(
+        Effect.interruptible(Fiber.awaitAll(busy.map(({ fiber }) => fiber))),
+        stop_patience_millis
+      )
       yield* Fiber.interruptAll(busy.map(({ fiber }) => fiber))
     })
   return {
