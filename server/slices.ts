@@ -3,6 +3,7 @@ import { abilitiesOf } from "../core/users/abilities.ts"
 import { erasedBytes } from "./erased-bytes.ts"
 import { feedsSlice } from "./feeds/slice.ts"
 import { idempotencySlice } from "./idempotency/slice.ts"
+import { mailSlice } from "./mail/slice.ts"
 import { restoreSlice } from "./restore/slice.ts"
 import { systemSlice } from "./system/api.ts"
 import { serverSyncSlice } from "./sync-slice.ts"
@@ -18,5 +19,6 @@ export const serverSlices = (whole: () => Catalogue): ReadonlyArray<ServerSlice>
   erasedBytes(),
   restoreSlice,
   feedsSlice,
+  mailSlice(),
   tokensSlice(() => new Set(abilitiesOf(whole())))
 ]

@@ -66,5 +66,16 @@ export const settingGroups = {
     day_ends_at: text({ default: "17:00", format: "time", max: 5, required: true }),
     default_hire_days: integer({ default: 1, min: 1, max: 3650 })
   },
+  mail: {
+    sender_name: text({ nullable: true, on_null: "clear", describe: "Without it the company's name" }),
+    sender_address: text({
+      nullable: true,
+      on_null: "clear",
+      format: "email",
+      describe: "Without it the company's e-mail. Mail servers send here what they could not deliver"
+    }),
+    reply_to: text({ nullable: true, on_null: "clear", format: "email" }),
+    always_bcc: text({ nullable: true, on_null: "clear", format: "email", describe: "Gets a blind copy of every message" })
+  },
   action_log: { retention_months: integer({ default: 12, min: 1, max: 1200 }) }
 } satisfies SettingGroups
