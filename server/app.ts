@@ -15,6 +15,7 @@ import type { Database } from "./config.ts"
 import { type Health, makeHealth } from "./health.ts"
 import { type Jobs, makeJobQueues } from "./jobs/jobs.ts"
 import { nothing_outside, type Outside } from "./outside.ts"
+import { secretBox } from "./secret-box.ts"
 import { ServerContext } from "./server-context.ts"
 import { type Log, silentLog } from "./log.ts"
 import * as Postgres from "./pg/client.ts"
@@ -135,7 +136,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     }
   })
 
-  const plain = serverRuntime({ catalogue, commandId: randomUUIDv7 })
+  const plain = serverRuntime({ catalogue, commandId: randomUUIDv7, secrets: secretBox(options.key, "settings") })
   const recordedHooks = slices.flatMap((slice) => slice.recorded ?? [])
   const processes = Map.groupBy(
     slices.flatMap((slice) => (slice.processes ?? []).flatMap((one) => one.on.map((type) => ({ type, one })))),

@@ -6,6 +6,7 @@ import { idempotencySlice } from "./idempotency/slice.ts"
 import { mailSlice } from "./mail/slice.ts"
 import { restoreSlice } from "./restore/slice.ts"
 import { systemSlice } from "./system/api.ts"
+import { secretSettingsSlice } from "./secret-settings.ts"
 import { serverSyncSlice } from "./sync-slice.ts"
 import { tokensSlice } from "./tokens/api.ts"
 import type { Catalogue } from "../core/kernel/catalogue.ts"
@@ -18,6 +19,7 @@ export const serverSlices = (whole: () => Catalogue): ReadonlyArray<ServerSlice>
   idempotencySlice,
   erasedBytes(),
   restoreSlice,
+  secretSettingsSlice,
   feedsSlice,
   mailSlice(),
   tokensSlice(() => new Set(abilitiesOf(whole())))

@@ -315,6 +315,14 @@ export interface Catalogue {
   readonly references: References
 }
 
+/** Texts that a server can read again, but that its database alone does not tell. */
+export interface SecretBox {
+  /** Never the same twice, for the same text either. */
+  readonly seal: (text: string) => string
+  /** Undefined when the text was sealed under another key or for another purpose, or was altered. */
+  readonly open: (sealed: string) => string | undefined
+}
+
 /**
  * Where commands are decided: on the server, where decisions are final, or on a replica, where they are provisional.
  */
@@ -347,6 +355,8 @@ export interface CommandRuntimeShape {
   readonly settings: Effect.Effect<Settings, SqlError.SqlError, Store>
   /** The public address of the server, on a replica as it was given at registration. */
   readonly public_url?: () => string
+  /** Seals the secrets of settings. Only a server has it. */
+  readonly secrets?: SecretBox
   /** The signed address of a file, good for 60 minutes from `now`; undefined where there is no server to open it. */
   readonly file_url?: (uuid: string, now: string) => string
 }

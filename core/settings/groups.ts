@@ -1,7 +1,7 @@
 /**
  * The setting groups that belong to no single slice, with their defaults (rules/conventions 12).
  */
-import { boolean, choice, integer, text } from "../kernel/field.ts"
+import { boolean, choice, integer, secretText, text } from "../kernel/field.ts"
 import { default_span_days, span_days_ceiling } from "../availability/settings.ts"
 import type { SettingGroups } from "../kernel/settings.ts"
 
@@ -75,7 +75,17 @@ export const settingGroups = {
       describe: "Without it the company's e-mail. Mail servers send here what they could not deliver"
     }),
     reply_to: text({ nullable: true, on_null: "clear", format: "email" }),
-    always_bcc: text({ nullable: true, on_null: "clear", format: "email", describe: "Gets a blind copy of every message" })
+    always_bcc: text({
+      nullable: true,
+      on_null: "clear",
+      format: "email",
+      describe: "Gets a blind copy of every message"
+    }),
+    smtp_url: secretText({
+      max: 2048,
+      format: "smtp",
+      describe: "smtp://user:password@host:587; FLIGHTCASE_SMTP_URL comes before it"
+    })
   },
   action_log: { retention_months: integer({ default: 12, min: 1, max: 1200 }) }
 } satisfies SettingGroups

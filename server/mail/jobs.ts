@@ -58,11 +58,7 @@ const settle = Effect.fnUntraced(function* (message: MailMessage, { result, refu
       ? undefined
       : yield* store.transaction(
           jobs.offer({
-            ...mailOffer({
-              ...message,
-              part: message.part + 1,
-              recipients: remaining.map(({ address }) => address)
-            }),
+            ...mailOffer({ ...message, part: message.part + 1, recipients: remaining.map(({ address }) => address) }),
             delay_seconds: waits_seconds[1] ?? 60
           })
         )
@@ -125,7 +121,8 @@ export const tellOfRefusal = jobKind<RefusedMessage>({
       const sender = yield* store.get(users, message.sender_user_id)
       const address = sender?.is_active === true ? sender.email : ""
       // A notice to the very address that was refused would be refused, too.
-      if (address === "" || message.refused.some((one) => one.address.toLowerCase() === address.toLowerCase())) return { told: false }
+      if (address === "" || message.refused.some((one) => one.address.toLowerCase() === address.toLowerCase()))
+        return { told: false }
       const queued = yield* store.transaction(
         queueMail(noticeOf(message, { name: sender?.name ?? "", address }), yield* (yield* CommandRuntime).settings)
       )

@@ -47,9 +47,5 @@ export const mailMessage = Schema.Struct({
 export type MailMessage = typeof mailMessage.Type
 
 /** A recipient that a mail server would not take, with its words. */
-export const refusal = Schema.Struct({
-  address: Schema.String,
-  code: Schema.NullOr(Schema.Int),
-  text: Schema.String
-})
+export const refusal = Schema.Struct({ address: Schema.String, code: Schema.NullOr(Schema.Int), text: Schema.String })
 export type Refusal = typeof refusal.Type

@@ -89,13 +89,11 @@ const isFinal = (code: number | null): boolean => code !== null && code >= 500 &
 const divided = (
   errors: ReadonlyArray<typeof refusedRecipient.Type>
 ): { readonly refused: ReadonlyArray<Refusal>; readonly deferred: ReadonlyArray<Refusal> } => {
-  const all = errors.map(
-    ({ recipient, responseCode, response }): Refusal => ({
-      address: recipient,
-      code: codeOf(responseCode),
-      text: shown(response)
-    })
-  )
+  const all = errors.map(({ recipient, responseCode, response }): Refusal => ({
+    address: recipient,
+    code: codeOf(responseCode),
+    text: shown(response)
+  }))
   return { refused: all.filter(({ code }) => isFinal(code)), deferred: all.filter(({ code }) => !isFinal(code)) }
 }
 const addressesIn = (refusals: ReadonlyArray<Refusal>): string => refusals.map(({ address }) => address).join(", ")

@@ -3,8 +3,9 @@ import { Effect, Result } from "effect"
 import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import type { Failure } from "../../core/kernel/failure.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
+import { secretSetting } from "../../core/settings/secrets.ts"
 import { serverContext } from "../server-context.ts"
-import { parseSmtpUrl, type SmtpServer } from "./smtp-url.ts"
+import { parseSmtpUrl, type SmtpServer } from "../../core/values/smtp-url.ts"
 
 /** `smtp`: it is sent. `outbox`: it is written to a file in the data folder, and sent by nobody. */
 export type MailMode = "smtp" | "outbox"
@@ -22,7 +23,7 @@ export type MailServer =
 export const mailServer: Effect.Effect<MailServer, Failure, Store | CommandRuntime> = Effect.gen(function* () {
   const { outside } = yield* serverContext
   const from = outside.smtp_url === undefined ? "setting" : "environment"
-  const url = outside.smtp_url ?? (yield* urlOfSettings)
+  const url = outside.smtp_url ?? (yield* secretSetting("mail", "smtp_url"))
   if (url === undefined) return { mode: "outbox" }
   const named = from === "environment" ? "FLIGHTCASE_SMTP_URL" : "The setting mail.smtp_url"
   return Result.match(parseSmtpUrl(url), {
@@ -30,8 +31,6 @@ export const mailServer: Effect.Effect<MailServer, Failure, Store | CommandRunti
     onFailure: (fault): MailServer => ({ mode: "smtp", fault: `${named} must ${fault}` })
   })
 })
-const urlOfSettings: Effect.Effect<string | undefined> = Effect.succeed(undefined)
-
 /** What becomes of a message that is queued now, for the answer of whoever asked for it. */
 export const mailMode: Effect.Effect<MailMode, Failure, Store | CommandRuntime> = Effect.map(
   mailServer,

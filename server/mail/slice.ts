@@ -30,10 +30,7 @@ const test = command("POST", "/api/v1/system/mail/test", {
   streams: () => [],
   facts: ({ values, viewer }: Input<{}, typeof fields>): Effect.Effect<Facts, Failure, Store | CommandRuntime> =>
     Effect.gen(function* () {
-      return {
-        to: values.to ?? (yield* (yield* Store).get(users, viewer.user_id))?.email ?? "",
-        mode: yield* mailMode
-      }
+      return { to: values.to ?? (yield* (yield* Store).get(users, viewer.user_id))?.email ?? "", mode: yield* mailMode }
     }),
   decide: ({ to, mode }: Facts) =>
     to === ""

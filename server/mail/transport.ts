@@ -5,7 +5,7 @@
 import { Cause, Context, Effect } from "effect"
 import type { SendMailOptions } from "nodemailer"
 import { type Outcome, outcomeOfFailure, outcomeOfSent } from "./outcome.ts"
-import type { SmtpServer } from "./smtp-url.ts"
+import type { SmtpServer } from "../../core/values/smtp-url.ts"
 
 export interface MailTransportShape {
   /** Never fails: what went wrong is an outcome. */
@@ -104,9 +104,5 @@ const openPool = async (server: SmtpServer, key: string, waits: MailWaits): Prom
       disableUrlAccess: true
     })
   )
-  return {
-    server: key,
-    send: (message) => transporter.sendMail(message),
-    close: () => transporter.close()
-  }
+  return { server: key, send: (message) => transporter.sendMail(message), close: () => transporter.close() }
 }

@@ -28,7 +28,7 @@ describe.each(engines)("mail on %s", (engine) => {
     const line = "A very long line. ".repeat(200).trim()
     const queued = await app.mail({
       id: "invoice.42.issued",
-      to: [{ name: "Jörg Ångström, \"Bühne\" 🎪", address: "jörg@bücher.example" }, "second@customer.example"],
+      to: [{ name: 'Jörg Ångström, "Bühne" 🎪', address: "jörg@bücher.example" }, "second@customer.example"],
       cc: [{ name: "Accounts", address: "accounts@customer.example" }],
       bcc: ["secret@house.example"],
       reply_to: { name: "Hire desk", address: "desk@house.example" },
@@ -52,7 +52,7 @@ describe.each(engines)("mail on %s", (engine) => {
     expect(queued.message_id).toBe("<invoice.42.issued@hire.example>")
     expect(read.messageId).toBe(queued.message_id)
     expect(read.subject).toBe("Ihre Rechnung für das Straßenfest — 請求書 № 42")
-    expect(read.to?.[0]).toMatchObject({ name: "Jörg Ångström, \"Bühne\" 🎪" })
+    expect(read.to?.[0]).toMatchObject({ name: 'Jörg Ångström, "Bühne" 🎪' })
     expect(read.cc).toEqual([{ name: "Accounts", address: "accounts@customer.example" }])
     expect(read.replyTo).toEqual([{ name: "Hire desk", address: "desk@house.example" }])
     expect(read.headers.find(({ key }) => key === "auto-submitted")?.value).toBe("auto-generated")
@@ -60,7 +60,7 @@ describe.each(engines)("mail on %s", (engine) => {
     expect(read.bcc).toBeUndefined()
     expect(raw.toString("latin1")).not.toContain("secret@house.example")
     expect(read.headers.map(({ key }) => key)).not.toContain("x-evil")
-    expect(read.text?.replaceAll("\r\n", "\n")).toBe(`Größe: 3 m\n.\n..\nFrom here\n${line}\n`)
+    expect(read.text?.replaceAll("\r\n", "\n")).toBe(`Größe: 3 m\n.\n..\nFrom here\n${line}\n\n`)
     expect(read.html?.trim()).toBe(`<p>Größe: <b>3 m</b></p><p>${line}</p>`)
     expect(read.attachments.map(({ filename, mimeType }) => [filename, mimeType])).toEqual([
       ["Rechnung № 42 – Bühne.pdf", "application/pdf"],
@@ -153,7 +153,10 @@ describe.each(engines)("mail on %s", (engine) => {
     expect(answer.body).toMatchObject({ mode: "outbox", message: expect.stringContaining("not sent") })
     await app.mail({ id: "quote:7/β", bcc: ["secret@house.example"], subject: "Grüße" })
     const folder = join(app.folder, "outbox")
-    const names = (): Promise<ReadonlyArray<string>> => readdir(folder).then((all) => all.filter((one) => !one.endsWith(".tmp"))).catch(() => [])
+    const names = (): Promise<ReadonlyArray<string>> =>
+      readdir(folder)
+        .then((all) => all.filter((one) => !one.endsWith(".tmp")))
+        .catch(() => [])
     await expect.poll(async () => (await names()).length, soon).toBe(2)
     const name = (await names()).find((one) => one.includes("quote"))!
     expect(name).toMatch(/^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z-quote_7_\.[0-9a-f]{12}\.eml$/)

@@ -78,8 +78,10 @@ export const openMailing = async (
     hurry: () =>
       serving.run(
         Effect.flatMap(Store, (store) =>
-          store.run(
-            `update effect_queue set visible_at = ${store.dialect === "pg" ? "now() - interval '1 minute'" : "datetime('now', '-1 minute')"} where state = 'pending'`
+          Effect.asVoid(
+            store.run(
+              `update effect_queue set visible_at = ${store.dialect === "pg" ? "now() - interval '1 minute'" : "datetime('now', '-1 minute')"} where state = 'pending'`
+            )
           )
         )
       ),

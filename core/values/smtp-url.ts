@@ -15,7 +15,8 @@ export interface SmtpServer {
   readonly login: { readonly user: string; readonly password: string } | undefined
 }
 
-export const smtp_url_form = "smtp://user:password@host:587, or smtps:// for TLS from the start"
+export const smtp_url_form =
+  "smtp://user:password@host:587, or smtps:// for TLS from the start; @ in a name or password is %40"
 
 /** The server, or what is wrong with its address: never the address itself, which holds a password. */
 export const parseSmtpUrl = (given: string): Result.Result<SmtpServer, string> => {

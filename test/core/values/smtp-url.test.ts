@@ -1,7 +1,7 @@
 /** The address of the mail server, and how a connection to it is guarded. */
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import { parseSmtpUrl } from "../../../server/mail/smtp-url.ts"
+import { parseSmtpUrl } from "../../../core/values/smtp-url.ts"
 
 describe("the mail server's address", () => {
   const login = undefined
