@@ -68,7 +68,7 @@ const settle = Effect.fnUntraced(function* (message: MailMessage, { result, refu
 })
 const mailOffer = (message: MailMessage): JobOffer<MailMessage> =>
   jobOffer(sendMail, message, {
-    subject: message.part === 1 ? message.id : `${message.id}#${message.part}`,
+    subject: message.part === 1 ? message.id : `${message.id}~${message.part}`,
     owner_id: message.sender_user_id
   })
 
@@ -86,7 +86,7 @@ const tellSender = Effect.fnUntraced(function* (
       jobOffer(
         tellOfRefusal,
         { id, part, message_id, sender_user_id, subject, refused },
-        { subject: `${id}#${part}`, owner_id: sender_user_id }
+        { subject: `${id}~${part}`, owner_id: sender_user_id }
       )
     )
   )

@@ -111,7 +111,7 @@ describe.each(engines)("mail on %s", (engine) => {
       .poll(async () => [...(await app.queue()).values()].map(({ id, attempts }) => [id, attempts]), soon)
       .toEqual([
         ["mail.send:invoice.10", 1],
-        ["mail.refused:invoice.10#1", 1],
+        ["mail.refused:invoice.10~1", 1],
         ["mail.send:refused.invoice.10.1", 1]
       ])
     await expect
@@ -132,7 +132,7 @@ describe.each(engines)("mail on %s", (engine) => {
             : undefined
     })
     await app.mail({ id: "invoice.11", to: ["ann@customer.example", "gone@customer.example", "full@customer.example"] })
-    await expect.poll(async () => (await app.queue()).has("mail.send:invoice.11#2"), soon).toBe(true)
+    await expect.poll(async () => (await app.queue()).has("mail.send:invoice.11~2"), soon).toBe(true)
     await app.hurry()
     await expect.poll(() => smtp.taken.length, soon).toBe(3)
     const of_invoice = smtp.taken.filter(({ read }) => read.messageId === "<invoice.11@hire.example>")
