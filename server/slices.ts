@@ -5,6 +5,7 @@ import { feedsSlice } from "./feeds/slice.ts"
 import { inboundSlice } from "./inbound/slice.ts"
 import { filesSlice } from "./files/slice.ts"
 import { idempotencySlice } from "./idempotency/slice.ts"
+import { mailSlice } from "./mail/slice.ts"
 import { restoreSlice } from "./restore/slice.ts"
 import { systemSlice } from "./system/api.ts"
 import { secretSettingsSlice } from "./secret-settings.ts"
@@ -24,5 +25,6 @@ export const serverSlices = (whole: () => Catalogue): ReadonlyArray<ServerSlice>
   feedsSlice,
   inboundSlice(whole),
   filesSlice,
+  mailSlice(),
   tokensSlice(() => new Set(abilitiesOf(whole())))
 ]
