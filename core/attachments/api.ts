@@ -7,16 +7,7 @@ import { lockStreams } from "../kernel/engine.ts"
 import { text } from "../kernel/field.ts"
 import { reaction } from "../kernel/react.ts"
 import { forbidden, notFound } from "../kernel/rejection.ts"
-import {
-  created,
-  listOf,
-  noContent,
-  ok,
-  renderById,
-  renderOne,
-  resource,
-  viewContext
-} from "../kernel/resource.ts"
+import { created, listOf, noContent, ok, renderById, renderOne, resource, viewContext } from "../kernel/resource.ts"
 import * as Shown from "../kernel/answer-schema.ts"
 import { Store } from "../kernel/store/store.ts"
 import type { AnyRow, Table } from "../kernel/table.ts"
@@ -56,7 +47,9 @@ export const attachmentResource = resource({
   })
 })
 
-const rightsOf = (which: "read" | "write"): { readonly ability: ReadonlyArray<string>; readonly permission: ReadonlyArray<string> } => ({
+const rightsOf = (
+  which: "read" | "write"
+): { readonly ability: ReadonlyArray<string>; readonly permission: ReadonlyArray<string> } => ({
   ability: [...new Set(attachables.flatMap((one) => one[which].abilities))],
   permission: [...new Set(attachables.flatMap((one) => one[which].permissions))]
 })
@@ -83,9 +76,7 @@ const list = get("/api/v1/attachments", {
   run: (input: Input) =>
     Effect.map(
       listOf(attachmentResource, input.query, viewContext(input), {
-        where: {
-          attachable_type: attachables.filter((one) => mayRead(one, input.viewer)).map(({ type }) => type)
-        }
+        where: { attachable_type: attachables.filter((one) => mayRead(one, input.viewer)).map(({ type }) => type) }
       }),
       ok
     )
@@ -142,7 +133,8 @@ const create = command("POST", "/api/v1/attachments", {
       const kind = attachableOf(attachable_type)
       if (kind === undefined || !mayWrite(kind, viewer)) return yield* refused(kind, "write")
       const target: AnyRow | undefined = yield* (yield* Store).get(kind.table, attachable_id ?? 0)
-      if (target === undefined || target["deleted_at"] !== null) return yield* notFound(`No such ${wordsOf(kind.table)}.`)
+      if (target === undefined || target["deleted_at"] !== null)
+        return yield* notFound(`No such ${wordsOf(kind.table)}.`)
     }),
   decide: (_facts, { files, values }, context) => attachFile(files?.["file"], values, context),
   respond: ({ id }, input) => Effect.map(renderById(attachmentResource, id, input.query, viewContext(input)), created)
@@ -156,7 +148,8 @@ const remove = command("DELETE", "/api/v1/attachments/{id}", {
   authorize: ({ rows, viewer }) => authorise(rows.id, viewer, "write"),
   // The event stands in the stream of what the file is attached to.
   facts: ({ rows }) => lockStreams([attachableStream(rows.id)]),
-  decide: (_facts, { rows: { id: row } }) => Result.succeed({ events: [deletedAttachment(row)], result: { id: row.id } }),
+  decide: (_facts, { rows: { id: row } }) =>
+    Result.succeed({ events: [deletedAttachment(row)], result: { id: row.id } }),
   respond: () => Effect.succeed(noContent)
 })
 

@@ -70,8 +70,7 @@ export const attachables: ReadonlyArray<Attachable & { readonly type: Attachable
   }
 )
 /** The kind a stored row names; undefined for one of a later release. */
-export const attachableOf = (type: unknown): Attachable | undefined =>
-  attachables.find((one) => one.type === type)
+export const attachableOf = (type: unknown): Attachable | undefined => attachables.find((one) => one.type === type)
 
 export const mayRead = ({ read }: Attachable, viewer: Viewer): boolean => has(read, viewer)
 export const mayWrite = ({ write }: Attachable, viewer: Viewer): boolean => has(write, viewer)

@@ -12,7 +12,8 @@ export const attachableStream = (named: { readonly attachable_type?: unknown; re
   streamOf(attachableOf(named.attachable_type)?.table.entity ?? "attachment", String(named.attachable_id))
 
 export const attachmentCreated = rowMade("attachment.created", attachments, {
-  meaning: "A file was attached to what the event's stream is about: what it is called, of which kind, and its SHA-256.",
+  meaning:
+    "A file was attached to what the event's stream is about: what it is called, of which kind, and its SHA-256.",
   stream: attachableStream,
   activity: ({ category = null, description = null, id, original_name = "" }) => ({
     old_values: null,
@@ -27,5 +28,4 @@ export const attachmentDeleted = eventType("attachment.deleted", {
   project: ({ id }) => [remove(attachments, id)],
   activity: ({ id }) => ({ old_values: { attachment_id: id }, new_values: null })
 })
-export const deletedAttachment = (row: AttachmentRow) =>
-  attachmentDeleted.make({ id: row.id }, attachableStream(row))
+export const deletedAttachment = (row: AttachmentRow) => attachmentDeleted.make({ id: row.id }, attachableStream(row))

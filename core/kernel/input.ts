@@ -168,10 +168,8 @@ const readValue = (field: Field, raw: Json, path: string, name: string, context:
 
 type Fail = (text: string) => undefined
 
-const choiceNamed = (
-  { any_case, labels }: FieldType & { readonly kind: "choice" },
-  text: string
-): string | undefined => (any_case ? keyInAnyCase(labels, text) : Object.hasOwn(labels, text) ? text : undefined)
+const choiceNamed = ({ any_case, labels }: FieldType & { readonly kind: "choice" }, text: string): string | undefined =>
+  any_case ? keyInAnyCase(labels, text) : Object.hasOwn(labels, text) ? text : undefined
 const readText = (type: FieldType & { kind: "text" }, raw: Json, fail: Fail): Json | undefined => {
   if (typeof raw !== "string") return fail("must be a string.")
   const value = raw.trim()
