@@ -12,6 +12,9 @@ import { make as makeStore, Store } from "../core/kernel/store/store.ts"
 import * as Sqlite from "../sync/sqlite/client.ts"
 import { makeBodyBudget } from "./body-budget.ts"
 import type { Database } from "./config.ts"
+import { filesNamed } from "./files/keep.ts"
+import { openBlobStore } from "./files/open-store.ts"
+import { fileUrl } from "./files/signature.ts"
 import { type Health, makeHealth } from "./health.ts"
 import { type Jobs, makeJobQueues } from "./jobs/jobs.ts"
 import { nothing_outside, type Outside } from "./outside.ts"
@@ -114,6 +117,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     peers?.notify(settingsChanged)
   }
 
+  const blobs = openBlobStore(options)
   let listening_at: string | undefined
   let health: Health | undefined
   let jobs: Jobs | undefined
@@ -122,6 +126,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     log,
     data_folder: options.data_folder,
     outside: options.outside ?? nothing_outside,
+    blobs,
     jobs: {
       offer: (offer) =>
         Effect.suspend(() => jobs?.offer(offer) ?? Effect.die(new Error("jobs are queued once the server has opened")))
@@ -147,6 +152,8 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
       const self: CommandRuntime["Service"] = CommandRuntime.of({
         ...inner,
         public_url: server.public_url,
+        filesNamed,
+        file_url: (uuid, now) => fileUrl(server.public_url(), options.key, uuid, now),
         settings: settings_cache.settingsWithin as CommandRuntime["Service"]["settings"],
         append: (events, recording) =>
           Effect.gen(function* () {
@@ -284,6 +291,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
       await Promise.allSettled(background_work)
       await peers?.sent()
       await runtime.dispose()
+      blobs.close()
     }
   }
 }

@@ -2,6 +2,7 @@
 import { abilitiesOf } from "../core/users/abilities.ts"
 import { erasedBytes } from "./erased-bytes.ts"
 import { feedsSlice } from "./feeds/slice.ts"
+import { filesSlice } from "./files/slice.ts"
 import { idempotencySlice } from "./idempotency/slice.ts"
 import { restoreSlice } from "./restore/slice.ts"
 import { systemSlice } from "./system/api.ts"
@@ -18,5 +19,6 @@ export const serverSlices = (whole: () => Catalogue): ReadonlyArray<ServerSlice>
   erasedBytes(),
   restoreSlice,
   feedsSlice,
+  filesSlice,
   tokensSlice(() => new Set(abilitiesOf(whole())))
 ]
