@@ -56,6 +56,8 @@ export interface Request {
   readonly body: Json | undefined
   /** The JSON text the body was read from, where it came as text: it distinguishes `1.0` from `1`. */
   readonly raw_text?: string
+  /** The body as it came, where the endpoint takes it so. */
+  readonly raw_bytes?: Uint8Array
   /**
    * What is wrong with the body as it came. Refused after path and permissions were checked (rules/conventions 1).
    */
@@ -155,6 +157,8 @@ export interface Common<P extends Params, B extends Fields> {
   readonly authorize: ((caller: CallerContext<P>) => Effect.Effect<void, Failure, Store | CommandRuntime>) | undefined
   /** Takes a form with files (multipart/form-data) as well as JSON. */
   readonly uploads: boolean
+  /** Is given the body's bytes as they came, whatever their type, and reads them itself: its sender signed them. */
+  readonly raw_body: boolean
   /** The longest file it takes, in bytes. */
   readonly upload_bytes_max: number
   /** The status of a good answer where its name says otherwise: 204 for a delete, 201 for a create, else 200. */
@@ -330,6 +334,14 @@ export interface Catalogue {
   readonly references: References
 }
 
+/** Texts that a server can read again, but that its database alone does not tell. */
+export interface SecretBox {
+  /** Never the same twice, for the same text either. */
+  readonly seal: (text: string) => string
+  /** Undefined when the text was sealed under another key or for another purpose, or was altered. */
+  readonly open: (sealed: string) => string | undefined
+}
+
 /**
  * Where commands are decided: on the server, where decisions are final, or on a replica, where they are provisional.
  */
@@ -362,6 +374,8 @@ export interface CommandRuntimeShape {
   readonly settings: Effect.Effect<Settings, SqlError.SqlError, Store>
   /** The public address of the server, on a replica as it was given at registration. */
   readonly public_url?: () => string
+  /** Seals the secrets of settings. Only a server has it. */
+  readonly secrets?: SecretBox
   /**
    * Told of every row change before it is recorded: refuses rows that name files whose content is not here. Without it
    * files are not checked: a replica's are sent along with its commands.

@@ -148,6 +148,8 @@ export interface Visibility {
   readonly shown_by_reference?: true
   /** Rows that say themselves for whom they are: all or nothing. Events of such tables carry whole rows. */
   readonly by_row?: (row: AnyRow, viewer: Viewer) => boolean
+  /** The columns `by_row` reads, where it reads few: changes of many rows at once name them. */
+  readonly says_by?: ReadonlyArray<string>
 }
 export interface TableOptions {
   /** Default: the table's name without its last letter. */
