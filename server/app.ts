@@ -13,7 +13,8 @@ import * as Sqlite from "../sync/sqlite/client.ts"
 import { makeBodyBudget } from "./body-budget.ts"
 import type { Database } from "./config.ts"
 import { type Health, makeHealth } from "./health.ts"
-import { jobKindsOf, type Jobs, jobsOnceOpen, makeJobQueues } from "./jobs/jobs.ts"
+import { jobKindsOf, jobsOnceOpen, makeJobQueues } from "./jobs/jobs.ts"
+import type { Jobs } from "./jobs/offers.ts"
 import { whatFollows } from "./jobs/processes.ts"
 import { queueTimedWork } from "./jobs/timed.ts"
 import { nothing_outside, type Outside } from "./outside.ts"
@@ -198,12 +199,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
       })
     )
     const queues = await runtime.runPromise(
-      Effect.flatMap(Store, (store) =>
-        Scope.provide(
-          makeJobQueues(jobKindsOf(slices), store),
-          scope
-        )
-      )
+      Effect.flatMap(Store, (store) => Scope.provide(makeJobQueues(jobKindsOf(slices), store), scope))
     )
     jobs = queues.jobs
     const timed = slices.flatMap((slice) => slice.timed ?? [])

@@ -2,6 +2,8 @@
 import { abilitiesOf } from "../core/users/abilities.ts"
 import { erasedBytes } from "./erased-bytes.ts"
 import { feedsSlice } from "./feeds/slice.ts"
+import { jobsSlice } from "./jobs/api.ts"
+import { jobKindsOf } from "./jobs/jobs.ts"
 import { idempotencySlice } from "./idempotency/slice.ts"
 import { restoreSlice } from "./restore/slice.ts"
 import { systemSlice } from "./system/api.ts"
@@ -18,5 +20,6 @@ export const serverSlices = (whole: () => Catalogue): ReadonlyArray<ServerSlice>
   erasedBytes(),
   restoreSlice,
   feedsSlice,
+  jobsSlice(() => new Map(jobKindsOf(whole().slices).map((kind) => [kind.kind, kind]))),
   tokensSlice(() => new Set(abilitiesOf(whole())))
 ]
