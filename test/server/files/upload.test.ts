@@ -55,7 +55,9 @@ describe.each(engines)("an upload on %s", (engine) => {
     ).length,
     rows: await server.run(
       Effect.flatMap(Store, (store) =>
-        store.run("select (select count(*) from blobs) + 0 as blobs, (select count(*) from attachments) + 0 as attachments")
+        store.run(
+          "select (select count(*) from blobs) + 0 as blobs, (select count(*) from attachments) + 0 as attachments"
+        )
       )
     )
   })
