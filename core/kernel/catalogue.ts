@@ -9,7 +9,7 @@ import { reactionsOf } from "./react.ts"
 import { clearableTables, referenceClearedEvent, referencesOf, withReferences } from "./references.ts"
 import { as_declared, type Composed, type Includes, type Resource } from "./resource-types.ts"
 
-export type { Catalogue, LaterSeed, Permission, Slice, TableSuccession } from "./endpoint-types.ts"
+export type { Catalogue, LaterSeed, Permission, Slice } from "./endpoint-types.ts"
 
 /** The permissions of one area, from its actions separated by blanks: `vehicles`, `view create` → `vehicles.view`, … */
 export const permissionsOfArea = (area: string, actions: string): ReadonlyArray<Permission> =>
