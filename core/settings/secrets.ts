@@ -17,7 +17,7 @@ import { plainTable } from "../kernel/table.ts"
 export const secret_settings = plainTable(
   "secret_settings",
   "key",
-  { key: text(), group: text(), sealed: longText({ hidden: true, secret: true }), updated_at: timestamp() },
+  { key: text(), group: text(), sealed: longText({ secret: true }), updated_at: timestamp() },
   { entity: "secret_setting", indexes: [["group"]] }
 )
 

@@ -80,7 +80,8 @@ export const verdicts_by_device: TableMigration = {
   up: ({ run }) =>
     run(
       `insert into replica_verdicts (key, replica_id, id, n, fingerprint, accepted, "position", error, decided_at) ` +
-        `select replica_id || ':' || id, replica_id, id, n, fingerprint, accepted, "position", error, decided_at from ${verdicts_before_devices}`
+        `select replica_id || ':' || id, replica_id, id, n, fingerprint, accepted, "position", error, decided_at ` +
+        `from ${verdicts_before_devices}`
     )
 }
 

@@ -30,7 +30,9 @@ export const migrate = (
     Effect.catchTag("MigrationError", ({ cause, message }) =>
       Effect.fail(
         new MigrationFailed({
-          message: `The database stays as it was: ${message.replaceAll('"', "")}${reasonOf(cause)}. Nothing of it was lost; use the earlier release until this is mended.`
+          message:
+            `The database stays as it was: ${message.replaceAll('"', "")}${reasonOf(cause)}. ` +
+            "Nothing of it was lost; use the earlier release until this is mended."
         })
       )
     ),

@@ -77,7 +77,7 @@ export const ensureSchema = Effect.fnUntraced(function* (
   )
 })
 
-/** Neither the tables folded here nor those outside the journal are to be touched by a release that does not know them. */
+/** A release does not touch what it does not know the form of, be it folded or outside the journal. */
 const refuseNewer = Effect.fnUntraced(function* (store: StoreShape, known: ReadonlyArray<TableMigration>) {
   const version = Number((yield* storedMeta(store, "schema_version")) ?? 0)
   if (version > schema_version) {
@@ -89,7 +89,9 @@ const refuseNewer = Effect.fnUntraced(function* (store: StoreShape, known: Reado
   const known_to = known.at(-1)?.id ?? 0
   if (known.length > 0 && last.id > known_to) {
     return yield* new NewerSchema({
-      message: `A newer release altered this database (migration ${last.id}, ${last.name}); this release knows ${known_to}. Use the newer release.`
+      message:
+        `A newer release altered this database (migration ${last.id}, ${last.name}); ` +
+        `this release knows ${known_to}. Use the newer release.`
     })
   }
 })
