@@ -3,13 +3,9 @@
  * under a key made from FLIGHTCASE_KEY. Without that key, or under another, they are lost and have to be given again.
  */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto"
+import type { SecretBox } from "../core/kernel/command-runtime.ts"
 
-export interface SecretBox {
-  /** Never the same twice, for the same text either. */
-  readonly seal: (text: string) => string
-  /** Undefined when the text was sealed under another key or for another purpose, or was altered. */
-  readonly open: (sealed: string) => string | undefined
-}
+export type { SecretBox } from "../core/kernel/command-runtime.ts"
 
 /** Says how the rest was sealed, so that another way can be added without asking for secrets again. */
 const form = "v1."
