@@ -20,11 +20,11 @@ const slice: ServerSlice = {
   jobs: [kind],
   processes: [
     {
-      on: ["product.created"],
-      jobs: ({ data, position }) =>
-        String(data["name"]).includes("quiet")
-          ? []
-          : [jobOffer(kind, { word: String(data["name"]) }, { subject: String(position) })]
+      on: ["product.created", "opportunity.created"],
+      jobs: ({ data, position }) => {
+        const word = String(data["name"] ?? data["subject"])
+        return word.includes("quiet") ? [] : [jobOffer(kind, { word }, { subject: String(position) })]
+      }
     }
   ],
   // Comes after the command has queued its jobs, and takes it all back.
@@ -51,8 +51,7 @@ describe.each(engines)("jobs that follow from events on %s", (engine) => {
         "select element from effect_queue where queue_name = 'test.word' and state <> 'bell' order by sequence"
       )
     ).map(({ element }) => JSON.parse(String(element)).data.word)
-  const create = (server: Serving, name: string, headers: { readonly [name: string]: string } = {}) =>
-    server.ask("/api/v1/products", { json: { name }, headers })
+  const create = (server: Serving, name: string) => server.ask("/api/v1/products", { json: { name } })
 
   it("are queued for accepted commands and for no other", async () => {
     const server = await serving()
@@ -66,8 +65,9 @@ describe.each(engines)("jobs that follow from events on %s", (engine) => {
 
   it("are queued once for an answer that is given again", async () => {
     const server = await serving()
-    const first = await create(server, "Lamp", { "idempotency-key": "one" })
-    const again = await create(server, "Lamp", { "idempotency-key": "one" })
+    const order = { subject: "Lamp", starts_at: "2026-08-01T09:00:00Z", ends_at: "2026-08-02T09:00:00Z", store_id: 1 }
+    const send = () => server.ask("/api/v1/opportunities", { json: order, headers: { "idempotency-key": "one" } })
+    const [first, again] = [await send(), await send()]
     expect([first.status, again.status, again.headers["idempotent-replayed"]]).toEqual([201, 201, "true"])
     expect(await words(server)).toEqual(["Lamp"])
   })
