@@ -157,8 +157,8 @@ export interface QueuedMail {
   readonly recipients: ReadonlyArray<string>
 }
 /**
- * Queues a message in the caller's transaction. Refused with 422 where an address, or anything else of the draft, is not
- * as it must be; nothing is queued then. What becomes of it is told by its job; `mailMode` tells whether it is sent.
+ * Queues a message in the caller's transaction. Refused with 422 where an address, or anything else of the draft, is
+ * not as it must be; nothing is queued then. Its job tells what becomes of it, and `mailMode` whether it is sent.
  */
 export const queueMail = Effect.fnUntraced(function* (
   draft: MailDraft,

@@ -1,6 +1,5 @@
 /** Mail on the server: its jobs, its connections, and a message to try it. */
 import { Context, Effect, Option, Result, Schema } from "effect"
-import * as Shown from "../../core/kernel/answer-schema.ts"
 import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import { command, type Failure, type Input } from "../../core/kernel/endpoint.ts"
 import { choice, text } from "../../core/kernel/field.ts"
