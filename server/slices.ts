@@ -2,6 +2,8 @@
 import { abilitiesOf } from "../core/users/abilities.ts"
 import { erasedBytes } from "./erased-bytes.ts"
 import { feedsSlice } from "./feeds/slice.ts"
+import { inboundSlice } from "./inbound/slice.ts"
+import { filesSlice } from "./files/slice.ts"
 import { idempotencySlice } from "./idempotency/slice.ts"
 import { mailSlice } from "./mail/slice.ts"
 import { restoreSlice } from "./restore/slice.ts"
@@ -21,6 +23,8 @@ export const serverSlices = (whole: () => Catalogue): ReadonlyArray<ServerSlice>
   restoreSlice,
   secretSettingsSlice,
   feedsSlice,
+  inboundSlice(whole),
+  filesSlice,
   mailSlice(),
   tokensSlice(() => new Set(abilitiesOf(whole())))
 ]

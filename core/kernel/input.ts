@@ -1,5 +1,5 @@
 /** Reading what somebody sent: body → values of declared fields, or errors that name the field and the way out. */
-import type { Field, Fields, FieldType, TextFormat } from "./field.ts"
+import { keyInAnyCase, type Field, type Fields, type FieldType, type TextFormat } from "./field.ts"
 import { isJsonObject, type Json, type JsonObject } from "./json.ts"
 import { isCurrency, normaliseCurrency } from "../values/currency.ts"
 import { parseDecimal } from "../values/decimal.ts"
@@ -112,10 +112,8 @@ const readValue = (field: Field, raw: Json, path: string, name: string, context:
           )
     }
     case "choice": {
-      const value = typeof raw === "string" ? (type.any_case ? raw.trim().toLowerCase() : raw.trim()) : undefined
-      return value !== undefined && Object.hasOwn(type.labels, value)
-        ? value
-        : fail(`must be one of ${Object.keys(type.labels).join(", ")}.`)
+      const value = typeof raw === "string" ? choiceNamed(type, raw.trim()) : undefined
+      return value ?? fail(`must be one of ${Object.keys(type.labels).join(", ")}.`)
     }
     case "ref": {
       const value = wholeNumber(raw)
@@ -171,6 +169,8 @@ const readValue = (field: Field, raw: Json, path: string, name: string, context:
 
 type Fail = (text: string) => undefined
 
+const choiceNamed = ({ any_case, labels }: FieldType & { readonly kind: "choice" }, text: string): string | undefined =>
+  any_case ? keyInAnyCase(labels, text) : Object.hasOwn(labels, text) ? text : undefined
 const readText = (type: FieldType & { kind: "text" }, raw: Json, fail: Fail): Json | undefined => {
   if (typeof raw !== "string") return fail("must be a string.")
   const value = raw.trim()
