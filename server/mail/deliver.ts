@@ -7,7 +7,7 @@ import type { JsonObject } from "../../core/kernel/json.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
 import { GivenUp } from "../jobs/job-kind.ts"
 import { serverContext } from "../server-context.ts"
-import { composed, type MailFiles } from "./content.ts"
+import { composed } from "./content.ts"
 import type { MailMessage, Refusal } from "./message.ts"
 import { outboxName, writeToOutbox } from "./outbox.ts"
 import { type MailServer, mailServer } from "./server-setting.ts"
@@ -26,7 +26,7 @@ export interface Delivered {
   readonly failure: string | undefined
 }
 
-type Needs = Store | CommandRuntime | MailTransport | MailFiles | Scope.Scope
+type Needs = Store | CommandRuntime | MailTransport | Scope.Scope
 
 export const deliver = Effect.fnUntraced(function* (
   message: MailMessage

@@ -6,10 +6,8 @@ import { choice, text } from "../../core/kernel/field.ts"
 import { invalidField } from "../../core/kernel/rejection.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { users } from "../../core/users/schema.ts"
-import { BlobMissing } from "../files/blob-store.ts"
 import type { ServerSlice } from "../server-slice.ts"
 import { freshMailId } from "./compose.ts"
-import { MailFiles } from "./content.ts"
 import { queueMail, sendMail, tellOfRefusal } from "./jobs.ts"
 import { type MailMode, mailMode } from "./server-setting.ts"
 import { makeMailTransport, MailTransport } from "./transport.ts"
@@ -68,10 +66,7 @@ export const mailSlice = (): ServerSlice => ({
   name: "mail",
   endpoints: [test],
   jobs: [sendMail, tellOfRefusal],
-  services: () =>
-    Context.make(MailTransport, makeMailTransport()).pipe(
-      Context.add(MailFiles, { read: (sha256) => Effect.fail(new BlobMissing({ sha256 })) })
-    ),
+  services: () => Context.make(MailTransport, makeMailTransport()),
   background: Effect.flatMap(Effect.serviceOption(MailTransport), (transport) =>
     Option.isNone(transport) ? Effect.void : Effect.addFinalizer(() => transport.value.close)
   )
