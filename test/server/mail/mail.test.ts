@@ -1,8 +1,11 @@
 /** Mail, as a mail server gets it and a mail program reads it. */
+import { randomBytes } from "node:crypto"
 import { readdir, readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
+import { Stream } from "effect"
 import PostalMime from "postal-mime"
 import { afterEach, describe, expect, it } from "vitest"
+import { keepContent } from "../../../server/files/keep.ts"
 import { engines } from "../../app.ts"
 import { type Mailing, openMailing } from "./mailing.ts"
 import { type Behaviour, mailServer, replies, type TestMailServer } from "./smtp.ts"
@@ -86,6 +89,21 @@ describe.each(engines)("mail on %s", (engine) => {
       "<quote.1@hire.example>",
       "<quote.3@hire.example>"
     ])
+  })
+
+  it("carries files of the store, byte for byte, and fails at once when one has gone", async () => {
+    const { smtp, app } = await opened()
+    const bytes = randomBytes(3_000_000)
+    const blob = await app.run(keepContent(Stream.make(new Uint8Array(bytes)), 20_000_000))
+    const attached = { name: "plan.pdf", ...blob, mime_type: "application/pdf" }
+    await app.mail({ id: "plan.1", attachments: [attached] })
+    await expect.poll(() => smtp.taken.length, soon).toBe(1)
+    const [found] = smtp.taken[0]?.read.attachments ?? []
+    expect(Buffer.from(found?.content as ArrayBuffer).equals(bytes)).toBe(true)
+    await app.mail({ id: "plan.2", attachments: [{ ...attached, sha256: "0".repeat(64) }] })
+    await expect.poll(async () => (await app.queue()).get("mail.send:plan.2")?.attempts, soon).toBe(1)
+    await expect.poll(() => smtp.taken.length, soon).toBe(2)
+    expect(smtp.taken[1]?.read.text).toContain("An attachment's file is gone: nothing was sent.")
   })
 
   it("is tried again after 451, as the same message", async () => {
