@@ -4,6 +4,8 @@ import { erasedBytes } from "./erased-bytes.ts"
 import { feedsSlice } from "./feeds/slice.ts"
 import { inboundSlice } from "./inbound/slice.ts"
 import { filesSlice } from "./files/slice.ts"
+import { jobsSlice } from "./jobs/api.ts"
+import { jobKindsOf } from "./jobs/jobs.ts"
 import { idempotencySlice } from "./idempotency/slice.ts"
 import { mailSlice } from "./mail/slice.ts"
 import { restoreSlice } from "./restore/slice.ts"
@@ -26,5 +28,6 @@ export const serverSlices = (whole: () => Catalogue): ReadonlyArray<ServerSlice>
   inboundSlice(whole),
   filesSlice,
   mailSlice(),
+  jobsSlice(() => new Map(jobKindsOf(whole().slices).map((kind) => [kind.kind, kind]))),
   tokensSlice(() => new Set(abilitiesOf(whole())))
 ]
