@@ -11,6 +11,7 @@ import { composed } from "./content.ts"
 import type { MailMessage, Refusal } from "./message.ts"
 import { outboxName, writeToOutbox } from "./outbox.ts"
 import { type MailServer, mailServer } from "./server-setting.ts"
+import { signing } from "./signing.ts"
 import { MailTransport } from "./transport.ts"
 
 /** Not delivered, and to be tried again. */
@@ -37,7 +38,10 @@ export const deliver = Effect.fnUntraced(function* (
     BlobMissing: () => new GivenUp({ message: "An attachment's file is gone: nothing was sent." }),
     BlobStoreFailure: (failure) => new MailDeferred({ message: `An attachment cannot be read: ${failure.message}` })
   })
-  return found.mode === "outbox" ? yield* intoOutbox(message, content) : yield* bySmtp(message, content, found.server)
+  if (found.mode === "outbox") return yield* intoOutbox(message, content)
+  const dkim = yield* signing
+  if (typeof dkim === "string") return yield* new MailDeferred({ message: dkim })
+  return yield* bySmtp(message, dkim === undefined ? content : { ...content, dkim }, found.server)
 })
 
 const intoOutbox = Effect.fnUntraced(function* (message: MailMessage, content: Content) {

@@ -1,5 +1,5 @@
 /** Mail, as a mail server gets it and a mail program reads it. */
-import { randomBytes } from "node:crypto"
+import { createVerify, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto"
 import { readdir, readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
 import { Stream } from "effect"
@@ -183,6 +183,27 @@ describe.each(engines)("mail on %s", (engine) => {
     expect(notice?.read.text).not.toContain("full@customer.example")
   })
 
+  it("is signed for the sender's domain where a key is set, and waits while that is none", async () => {
+    const { smtp, app } = await opened()
+    const set = (settings: object) => app.ask("/api/v1/settings/mail", { method: "PUT", json: { settings } })
+    const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 1024 })
+    await set({ dkim_domain: "house.example", dkim_selector: "hire", dkim_private_key: "no key" })
+    await app.mail({ id: "signed.1" })
+    await expect
+      .poll(async () => (await app.jobs()).get("mail.send:signed.1")?.error, soon)
+      .toBe("The setting mail.dkim_private_key must be an RSA private key as PEM, without a passphrase.")
+    await set({ dkim_private_key: privateKey.export({ type: "pkcs8", format: "pem" }) })
+    await app.hurry()
+    await expect.poll(() => smtp.taken.length, soon).toBe(1)
+    const signature = smtp.taken[0]?.read.headers.find(({ key }) => key === "dkim-signature")?.value ?? ""
+    expect(signature).toContain("d=house.example")
+    expect(signature).toContain("s=hire")
+    expect(isSignedBy(publicKey, smtp.taken[0]!.raw.toString("latin1"))).toBe(true)
+    expect(isSignedBy(publicKey, smtp.taken[0]!.raw.toString("latin1").replace("Your invoice", "My invoice"))).toBe(
+      false
+    )
+  })
+
   it("waits for the right password, and goes out once it is set", async () => {
     const { smtp, app } = await opened(
       {
@@ -275,3 +296,28 @@ describe.each(engines)("mail on %s", (engine) => {
     expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, ["mail_always_bcc"]])
   })
 })
+
+/** Whether the signature over the headers holds (RFC 6376, relaxed). */
+const isSignedBy = (key: KeyObject, raw: string): boolean => {
+  const head = raw
+    .slice(0, raw.indexOf("\r\n\r\n"))
+    .replace(/\r\n[ \t]+/g, " ")
+    .split("\r\n")
+  const relaxed = (line: string): string => {
+    const at = line.indexOf(":")
+    return `${line.slice(0, at).toLowerCase().trim()}:${line
+      .slice(at + 1)
+      .replace(/[ \t]+/g, " ")
+      .trim()}`
+  }
+  const own = head.find((line) => /^dkim-signature:/i.test(line)) ?? ""
+  const tag = (name: string): string => new RegExp(`[;\\s]${name}=([^;]*)`).exec(own)?.[1]?.replace(/\s/g, "") ?? ""
+  const named = tag("h").toLowerCase().split(":")
+  const signed = named.flatMap((name) => {
+    const line = head.findLast((one) => one.toLowerCase().startsWith(`${name}:`))
+    return line === undefined ? [] : [relaxed(line)]
+  })
+  const verify = createVerify("RSA-SHA256")
+  verify.update(`${signed.join("\r\n")}\r\n${relaxed(own.replace(/([;\s]b=)[^;]*/, "$1"))}`, "latin1")
+  return verify.verify(key, tag("b"), "base64")
+}
