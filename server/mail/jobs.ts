@@ -1,7 +1,7 @@
 /**
- * The durable jobs of mail: `mail.send` hands a message over, and `mail.refused` tells its sender when it did not reach
- * everybody. A message may be handed over twice, when a server dies between the mail server's answer and its own
- * record of it; both have one Message-ID, by which mailboxes know the second.
+ * The durable jobs of mail (rules/conventions 19): `mail.send` hands a message over, and `mail.refused` tells its
+ * sender when it did not reach everybody. A message may be handed over twice, when a server dies between the mail
+ * server's answer and its own record of it; both have one Message-ID, by which mailboxes know the second.
  */
 import { Effect, Option, Schema } from "effect"
 import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
