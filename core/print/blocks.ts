@@ -116,14 +116,13 @@ const code = Schema.Struct({
   caption: optional(line),
   width_mm: optional(between(10, 150)),
   alignment: optional(alignment)
-})
-  .check(
-    Schema.makeFilter(({ symbology, value }) =>
-      symbology === "code128" && !/^[\u0020-\u007e]{1,80}$/.test(value)
-        ? "Code 128 holds 1 to 80 printable ASCII characters"
-        : undefined
-    )
+}).check(
+  Schema.makeFilter(({ symbology, value }) =>
+    symbology === "code128" && !/^[\u0020-\u007e]{1,80}$/.test(value)
+      ? "Code 128 holds 1 to 80 printable ASCII characters"
+      : undefined
   )
+)
 export type Code = typeof code.Type
 const signature = Schema.Struct({
   kind: Schema.Literal("signature"),
@@ -147,18 +146,7 @@ export interface Together {
   readonly kind: "together"
   readonly blocks: ReadonlyArray<Block>
 }
-const flat = [
-  heading,
-  paragraph,
-  key_values,
-  table,
-  totals,
-  image,
-  code,
-  signature,
-  spacer,
-  page_break
-] as const
+const flat = [heading, paragraph, key_values, table, totals, image, code, signature, spacer, page_break] as const
 export type Block = (typeof flat)[number]["Type"] | Columns | Together
 
 const columns: Schema.Codec<Columns> = Schema.Struct({
@@ -218,7 +206,9 @@ const depthOf = (of: ReadonlyArray<Block>): number =>
   }, 1)
 /** Reading JSON by a schema that contains itself must not use up the stack. */
 const isShallow = (value: unknown, left: number): boolean =>
-  typeof value !== "object" || value === null || (left > 0 && Object.values(value).every((one) => isShallow(one, left - 1)))
+  typeof value !== "object" ||
+  value === null ||
+  (left > 0 && Object.values(value).every((one) => isShallow(one, left - 1)))
 
 const decoded = Schema.decodeUnknownResult(document, { errors: "first" })
 

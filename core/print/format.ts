@@ -19,11 +19,7 @@ export const quantityText = (amount: string, language: string): string =>
   numberText(/\./.test(amount) ? amount.replace(/\.?0+$/, "") : amount, language)
 
 /** Signs that one currency alone has; `$` and `kr` are plain at home only. */
-const shared = new Set(
-  currencies
-    .map(({ symbol }) => symbol)
-    .filter((symbol, at, all) => all.indexOf(symbol) !== at)
-)
+const shared = new Set(currencies.map(({ symbol }) => symbol).filter((symbol, at, all) => all.indexOf(symbol) !== at))
 const signOf = (code: string, locale: Locale): string => {
   const found = currencyOf(code)
   if (found === undefined) return code

@@ -18,7 +18,7 @@ import {
   type Totals
 } from "./blocks.ts"
 import { escaped } from "./escape.ts"
-import { type Look, type Looks, looksFor } from "./html-style.ts"
+import { type Look, type Looks, looksFor, narrow } from "./html-style.ts"
 import { type Pictures, readPicture } from "./picture.ts"
 
 export interface HtmlOptions {
@@ -77,10 +77,13 @@ export const htmlPart = (document: PrintDocument, options: HtmlOptions = {}): st
 /** A mail: every element carries its own style, nothing lies outside the tables that mail programs understand. */
 export const htmlMail = (document: PrintDocument, options: HtmlOptions = {}): string => {
   const looks = looksOf(document)
-  const look = (...names: ReadonlyArray<Look>): string => ` style="${escaped(names.map(looks.of).join(";"))}"`
+  const look = (...names: ReadonlyArray<Look>): string =>
+    ` class="${names.join(" ")}" style="${escaped(names.map(looks.of).join(";"))}"`
   return `<!doctype html>
 <html lang="${escaped(document.language)}"${directionOf(document)}>
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${escaped(document.title)}</title></head>
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${escaped(document.title)}</title><style>
+${narrow}
+</style></head>
 <body style="margin:0;padding:16px;background-color:#ffffff">
 <table role="presentation" style="width:100%;max-width:720px;margin:0 auto;border-collapse:collapse"><tr><td>
 ${whole(document, { look, options, is_mail: true })}
@@ -106,7 +109,7 @@ const whole = (document: PrintDocument, writing: Writing): string => {
     ...(footer?.lines === undefined || footer.lines.length === 0
       ? []
       : [
-          `<footer${look("footer")}>${footer.lines.map((line) => `<p${look("footer_line")} dir="auto">${textHtml(line)}</p>`).join("")}</footer>`
+          `<footer${look("footer")}>${footer.lines.map((line) => `<p${look("footer_line")}>${textHtml(line)}</p>`).join("")}</footer>`
         ]),
     "</article>"
   ].join("\n")
@@ -119,7 +122,9 @@ const runsHtml = (writing: Writing, runs: ReadonlyArray<Run>): string =>
     .map(({ bold, italic, link, text }) => {
       const shown = textHtml(text)
       const linked =
-        link === undefined ? shown : `<a href="${escaped(link)}" rel="noopener noreferrer"${writing.look("link")}>${shown}</a>`
+        link === undefined
+          ? shown
+          : `<a href="${escaped(link)}" rel="noopener noreferrer"${writing.look("link")}>${shown}</a>`
       const slanted = italic === true ? `<em>${linked}</em>` : linked
       return bold === true ? `<strong>${slanted}</strong>` : slanted
     })
@@ -132,14 +137,14 @@ const blockHtml = (writing: Writing, block: Block): string => {
   const { look } = writing
   switch (block.kind) {
     case "heading":
-      return `<h${block.level}${look(`h${block.level}`)} dir="auto">${textHtml(block.text)}</h${block.level}>`
+      return `<h${block.level}${look(`h${block.level}`)}>${textHtml(block.text)}</h${block.level}>`
     case "paragraph":
-      return `<p${look(block.small === true ? "small" : "paragraph", ...alignmentLook(block.alignment))} dir="auto">${runsHtml(writing, block.runs)}</p>`
+      return `<p${look(block.small === true ? "small" : "paragraph", ...alignmentLook(block.alignment))}>${runsHtml(writing, block.runs)}</p>`
     case "key_values":
       return `<table${look("values")}>${block.rows
         .map(
           ({ label, value }) =>
-            `<tr><th scope="row"${look("value_label")}>${textHtml(label)}</th><td${look("value")}><span dir="auto">${textHtml(value)}</span></td></tr>`
+            `<tr><th scope="row"${look("value_label")}>${textHtml(label)}</th><td${look("value")}><span${look("text")}>${textHtml(value)}</span></td></tr>`
         )
         .join("")}</table>`
     case "table":
@@ -178,7 +183,7 @@ const columnsHtml = (writing: Writing, { columns }: Columns): string => {
 const percent = (share: number, all: number): string => `${Math.round((share * 1_000) / all) / 10}%`
 /** Adds a rule to what {@link Writing.look} wrote. */
 const withStyle = (attribute: string, rule: string): string =>
-  attribute.startsWith(" style=") ? `${attribute.slice(0, -1)};${rule}"` : `${attribute} style="${rule}"`
+  attribute.includes(" style=") ? `${attribute.slice(0, -1)};${rule}"` : `${attribute} style="${rule}"`
 
 const tableHtml = (writing: Writing, table: Table): string => {
   const { look } = writing
@@ -195,7 +200,7 @@ const tableHtml = (writing: Writing, table: Table): string => {
       const has_value = row.value !== undefined && table.columns.length > 1
       const span = has_value ? table.columns.length - 1 : table.columns.length
       const value = has_value ? `<td role="cell"${look("group", "end")}>${textHtml(row.value ?? "")}</td>` : ""
-      return `<tr role="row"><th role="rowheader" scope="rowgroup" colspan="${span}"${look("group")}><span dir="auto">${textHtml(row.text)}</span></th>${value}</tr>`
+      return `<tr role="row"><th role="rowheader" scope="rowgroup" colspan="${span}"${look("group")}><span${look("name")}>${textHtml(row.text)}</span></th>${value}</tr>`
     }
     const tint: ReadonlyArray<Look> = table.striped === true && is_tinted ? ["striped"] : []
     is_tinted = !is_tinted
@@ -205,7 +210,9 @@ const tableHtml = (writing: Writing, table: Table): string => {
   return [
     `<table role="table"${look("table")}>`,
     // Mail programs show a hidden caption.
-    ...(table.caption === undefined || writing.is_mail ? [] : [`<caption${look("caption")}>${textHtml(table.caption)}</caption>`]),
+    ...(table.caption === undefined || writing.is_mail
+      ? []
+      : [`<caption${look("caption")}>${textHtml(table.caption)}</caption>`]),
     ...(titled ? [`<thead role="rowgroup"><tr role="row">${head.join("")}</tr></thead>`] : []),
     `<tbody role="rowgroup">${rows.join("\n")}</tbody>`,
     "</table>"
@@ -222,12 +229,14 @@ const cellHtml = (
   const column = table.columns[at]
   const attribute = writing.look("cell", ...alignmentLook(column?.alignment), ...tint)
   const stepped = depth === 0 ? attribute : withStyle(attribute, `padding-inline-start:${6 + depth * 14}px`)
-  const title = column === undefined || column.title === "" || writing.is_mail ? "" : ` data-title="${escaped(column.title)}"`
+  const title = column === undefined || column.title === "" ? "" : ` data-title="${escaped(column.title)}"`
   const box =
-    cell.tick === undefined ? "" : `<span role="img" aria-label="${cell.tick ? "ticked" : "not ticked"}">${cell.tick ? "☒" : "☐"}</span> `
+    cell.tick === undefined
+      ? ""
+      : `<span role="img" aria-label="${cell.tick ? "ticked" : "not ticked"}">${cell.tick ? "☒" : "☐"}</span> `
   const note =
-    cell.note === undefined || cell.note === "" ? "" : `<small${writing.look("note")} dir="auto">${textHtml(cell.note)}</small>`
-  return `<td role="cell"${stepped}${title}><span dir="auto">${box}${runsHtml(writing, cell.runs)}</span>${note}</td>`
+    cell.note === undefined || cell.note === "" ? "" : `<small${writing.look("note")}>${textHtml(cell.note)}</small>`
+  return `<td role="cell"${stepped}${title}><span${writing.look(column?.alignment === undefined || column.alignment === "start" ? "name" : "text")}>${box}${runsHtml(writing, cell.runs)}</span>${note}</td>`
 }
 
 const totalsHtml = ({ look }: Writing, { rows }: Totals): string =>
@@ -244,11 +253,15 @@ const pictureAddress = ({ options }: Writing, picture: Picture): string | undefi
   if (told !== undefined) return told
   if ("base64" in picture) {
     // Only what may stand in an address.
-    return /^[A-Za-z0-9+/=\s]*$/.test(picture.base64) ? `data:${picture.mime_type};base64,${picture.base64.replace(/\s/g, "")}` : undefined
+    return /^[A-Za-z0-9+/=\s]*$/.test(picture.base64)
+      ? `data:${picture.mime_type};base64,${picture.base64.replace(/\s/g, "")}`
+      : undefined
   }
   const bytes = options.pictures?.get(picture.sha256)
   const read = bytes === undefined ? undefined : readPicture(bytes)
-  return read?._tag === "Success" ? `data:${read.success.mime_type};base64,${Base64.encode(read.success.bytes)}` : undefined
+  return read?._tag === "Success"
+    ? `data:${read.success.mime_type};base64,${Base64.encode(read.success.bytes)}`
+    : undefined
 }
 const imageHtml = (writing: Writing, { alignment, alt, height_max_mm, picture, width_mm }: Image): string => {
   const address = pictureAddress(writing, picture)
@@ -264,20 +277,29 @@ const codeHtml = (writing: Writing, code: Code): string => {
   const caption = code.caption ?? (code.symbology === "code128" ? code.value : undefined)
   const drawn = writing.is_mail ? undefined : options.symbolOf?.(code)
   const width = code.width_mm ?? (code.symbology === "qr" ? 30 : 60)
-  const size = code.symbology === "qr" ? `width:${width}mm;max-width:100%` : `width:${width}mm;max-width:100%;height:13mm`
-  const shown =
-    drawn === undefined
-      ? `<p${look("code_caption")}>${textHtml(code.value)}</p>`
-      : `<img alt="${escaped(code.value)}" style="${size}" src="data:image/svg+xml;base64,${Base64.encode(drawn)}">`
-  const below = caption === undefined || (drawn === undefined && caption === code.value) ? "" : `<p${look("code_caption")}>${textHtml(caption)}</p>`
-  return `<div${look("figure", ...alignmentLook(code.alignment))}>${shown}${below}</div>`
+  const height = code.symbology === "qr" ? "" : ";height:13mm"
+  const below = caption === undefined ? "" : `<p${look("code_caption")}>${textHtml(caption)}</p>`
+  const figure = look("figure", ...alignmentLook(code.alignment))
+  if (drawn !== undefined) {
+    const address = `data:image/svg+xml;base64,${Base64.encode(drawn)}`
+    const size = `width:${width}mm;max-width:100%${height}`
+    return `<div${figure}><img alt="${escaped(code.value)}" style="${size}" src="${address}">${below}</div>`
+  }
+  // Without its drawing a code for machines says nothing, unless it is an address.
+  if (code.symbology === "code128") return `<div${figure}>${below}</div>`
+  return /^https?:\/\/\S+$/i.test(code.value)
+    ? `<div${figure}>${runsHtml(writing, [{ text: code.caption ?? code.value, link: code.value }])}</div>`
+    : ""
 }
 const signatureHtml = (writing: Writing, { date, drawn, label, name }: Signature): string => {
   const { look } = writing
   const address = drawn === undefined ? undefined : pictureAddress(writing, drawn)
-  const picture = address === undefined ? "" : `<img src="${escaped(address)}" alt="${escaped(name ?? label)}" style="height:40px;max-width:90%">`
+  const picture =
+    address === undefined
+      ? ""
+      : `<img src="${escaped(address)}" alt="${escaped(name ?? label)}" style="height:40px;max-width:90%">`
   const below = [name, date]
     .filter((one) => one !== undefined && one !== "")
-    .map((one) => `<p${look("signature_text")}><span dir="auto">${textHtml(one ?? "")}</span></p>`)
+    .map((one) => `<p${look("signature_text")}><span${look("text")}>${textHtml(one ?? "")}</span></p>`)
   return `<div${look("signature")}><div${look("signature_line")}>${picture}</div><p${look("signature_text")}><small>${textHtml(label)}</small></p>${below.join("")}</div>`
 }

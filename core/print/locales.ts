@@ -104,9 +104,7 @@ const locales: { readonly [language: string]: Locale } = {
   it: {
     ...spanish,
     long_date: "d month yyyy",
-    months: months(
-      "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre"
-    ),
+    months: months("gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre"),
     page_label: "Pagina {page} di {pages}"
   },
   pt: {
@@ -180,7 +178,14 @@ const locales: { readonly [language: string]: Locale } = {
     months: [],
     page_label: "{page} / {pages}"
   },
-  ar: { ...english, ...figures, at_home: [], money: "before_spaced", long_date: "dd/mm/yyyy", page_label: "{page} / {pages}" },
+  ar: {
+    ...english,
+    ...figures,
+    at_home: [],
+    money: "before_spaced",
+    long_date: "dd/mm/yyyy",
+    page_label: "{page} / {pages}"
+  },
   he: { ...english, at_home: ["ILS"], ...figures, page_label: "{page} / {pages}" }
 }
 

@@ -20,7 +20,9 @@ export const readPicture = (bytes: Uint8Array): Result.Result<PictureData, strin
   if (size !== undefined) {
     if (size.width === 0 || size.height === 0) return Result.fail("The picture is damaged.")
     if (size.width * size.height > pixels_max)
-      return Result.fail(`The picture has more than ${pixels_max / 1e6} million pixels: ${size.width} × ${size.height}.`)
+      return Result.fail(
+        `The picture has more than ${pixels_max / 1e6} million pixels: ${size.width} × ${size.height}.`
+      )
     return Result.succeed({ mime_type: size.mime_type, bytes })
   }
   const text = bytes.length > svg_bytes_max ? "" : new TextDecoder().decode(bytes)
@@ -47,7 +49,7 @@ const pngSize = (bytes: Uint8Array): Size | undefined => {
 const jpegSize = (bytes: Uint8Array): Size | undefined => {
   if (bytes.length < 4 || bytes[0] !== 0xff || bytes[1] !== 0xd8) return undefined
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  for (let at = 2; at + 9 < bytes.length; ) {
+  for (let at = 2; at + 9 < bytes.length;) {
     if (view.getUint8(at) !== 0xff) return { mime_type: "image/jpeg", width: 0, height: 0 }
     const marker = view.getUint8(at + 1)
     const is_frame = marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker)
@@ -60,7 +62,9 @@ const jpegSize = (bytes: Uint8Array): Size | undefined => {
 /** What in an SVG reaches beyond its own shapes, or multiplies them. */
 const refusedInSvg = (text: string): string | undefined => {
   if (/<!(?:DOCTYPE|ENTITY)/i.test(text)) return "a document type"
-  const tag = /<(?:[\w-]+:)?(script|image|foreignObject|iframe|embed|object|use|animate\w*|set|feImage|a)[\s/>]/i.exec(text)
+  const tag = /<(?:[\w-]+:)?(script|image|foreignObject|iframe|embed|object|use|animate\w*|set|feImage|a)[\s/>]/i.exec(
+    text
+  )
   if (tag !== null) return `a <${tag[1]}>`
   if (/\son\w+\s*=/i.test(text)) return "a script"
   if (/@import/i.test(text)) return "an @import"

@@ -6,11 +6,7 @@ import { alignmentOf, type Drawing, inlines, inlineText } from "./inline.ts"
 import { colours, points_per_mm, sizes } from "./style.ts"
 import { tableDefinition, totalsDefinition } from "./table-definition.ts"
 
-export const blocksDefinition = (
-  drawing: Drawing,
-  blocks: ReadonlyArray<Block>,
-  width: number
-): Array<Content> => {
+export const blocksDefinition = (drawing: Drawing, blocks: ReadonlyArray<Block>, width: number): Array<Content> => {
   const made: Array<Content> = []
   for (let at = 0; at < blocks.length; at++) {
     const block = blocks[at]
@@ -27,7 +23,11 @@ export const blocksDefinition = (
   return made
 }
 
-const blockDefinition = (drawing: Drawing, block: Exclude<Block, { readonly kind: "table" }>, width: number): Content => {
+const blockDefinition = (
+  drawing: Drawing,
+  block: Exclude<Block, { readonly kind: "table" }>,
+  width: number
+): Content => {
   switch (block.kind) {
     case "heading":
       return {
@@ -86,11 +86,7 @@ const keyValues = (
           color: colours.muted,
           alignment: alignmentOf(drawing, "start")
         },
-        {
-          text: inlineText(drawing, value),
-          width: width - label_width - gap,
-          alignment: alignmentOf(drawing, "start")
-        }
+        { text: inlineText(drawing, value), width: width - label_width - gap, alignment: alignmentOf(drawing, "start") }
       ]
       return { columns: drawing.is_rtl ? cells.reverse() : cells, columnGap: gap, margin: [0, 0, 0, 2.5] }
     }),
@@ -175,10 +171,7 @@ const signatureDefinition = (drawing: Drawing, block: Signature, width: number):
   return {
     stack: [
       drawn,
-      {
-        canvas: [{ type: "line", x1: 0, y1: 0, x2: own, y2: 0, lineWidth: 0.7, lineColor: colours.text }],
-        alignment
-      },
+      { canvas: [{ type: "line", x1: 0, y1: 0, x2: own, y2: 0, lineWidth: 0.7, lineColor: colours.text }], alignment },
       {
         text: inlineText(drawing, block.label),
         fontSize: sizes.small,

@@ -86,11 +86,7 @@ const headerOf = (
     end,
     mark,
     start
-  }: {
-    readonly start?: ReadonlyArray<Run>
-    readonly end?: ReadonlyArray<Run>
-    readonly mark: string | undefined
-  },
+  }: { readonly start?: ReadonlyArray<Run>; readonly end?: ReadonlyArray<Run>; readonly mark: string | undefined },
   [left, , right]: Margins
 ): Content => {
   const parts: Array<Column> = [

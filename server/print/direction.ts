@@ -90,7 +90,7 @@ const inVisualOrder = (words: ReadonlyArray<Word>, base: number): ReadonlyArray<
   const levelOf = (word: Word): number => word.level ?? base
   const order = [...words]
   for (let level = Math.max(...words.map(levelOf)); level > 0; level--) {
-    for (let start = 0; start < order.length; ) {
+    for (let start = 0; start < order.length;) {
       const word = order[start]
       if (word === undefined || levelOf(word) < level) {
         start++

@@ -62,4 +62,5 @@ export const draw = async ({ document, fonts, pictures }: PdfTask): Promise<Answ
   }
 }
 
-const pagesOf = (bytes: Buffer): number => Number(/\/Type \/Pages\s+\/Count (\d+)/.exec(bytes.toString("latin1"))?.[1] ?? 0)
+const pagesOf = (bytes: Buffer): number =>
+  Number(/\/Type \/Pages\s+\/Count (\d+)/.exec(bytes.toString("latin1"))?.[1] ?? 0)

@@ -19,7 +19,8 @@ const widthOf = (text: string): number => {
 const textOf = (runs: ReadonlyArray<Run>): string => runs.map(({ text }) => text).join("")
 
 const line_height = 1.3
-const heightOfText = (text: string, width: number, size: number): number => linesOf(text, width, size) * size * line_height
+const heightOfText = (text: string, width: number, size: number): number =>
+  linesOf(text, width, size) * size * line_height
 
 export const heightOfCell = ({ note, runs }: Cell, width: number): number =>
   heightOfText(textOf(runs), width, sizes.body) + (note === undefined ? 0 : heightOfText(note, width, sizes.small))
@@ -76,7 +77,9 @@ const splitCell = (cell: Cell, width: number, height_max: number): ReadonlyArray
   const { note, runs, ...rest } = cell
   const text_lines = Math.max(1, Math.floor(height_max / (sizes.body * line_height)) - 1)
   const note_lines = Math.max(1, Math.floor(height_max / (sizes.small * line_height)) - 1)
-  const texts = splitRuns(runs, width, text_lines).map((part, at): Cell => (at === 0 ? { ...rest, runs: part } : { runs: part }))
+  const texts = splitRuns(runs, width, text_lines).map((part, at): Cell =>
+    at === 0 ? { ...rest, runs: part } : { runs: part }
+  )
   const notes = note === undefined ? [] : splitText(note, width, sizes.small, note_lines)
   const [first_note, ...other_notes] = notes
   if (first_note === undefined) return texts
@@ -87,11 +90,7 @@ const splitCell = (cell: Cell, width: number, height_max: number): ReadonlyArray
     : [...texts, { runs: [], note: first_note }]
   return [...joined, ...other_notes.map((part): Cell => ({ runs: [], note: part }))]
 }
-const splitRuns = (
-  runs: ReadonlyArray<Run>,
-  width: number,
-  lines_max: number
-): ReadonlyArray<ReadonlyArray<Run>> => {
+const splitRuns = (runs: ReadonlyArray<Run>, width: number, lines_max: number): ReadonlyArray<ReadonlyArray<Run>> => {
   const parts: Array<Array<Run>> = [[]]
   let lines = 0
   for (const run of runs) {

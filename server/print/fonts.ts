@@ -83,8 +83,7 @@ const opened = (bytes: Buffer) => {
 let own_families: ReadonlyArray<Family> | undefined
 const ownFamilies = (folder: FontFolder): ReadonlyArray<Family> => {
   own_families ??= Object.entries(own).map(([name, faces]) => {
-    for (const face of Object.values(faces))
-      if (!folder.existsSync(face)) folder.writeFileSync(face, bytesOf(face))
+    for (const face of Object.values(faces)) if (!folder.existsSync(face)) folder.writeFileSync(face, bytesOf(face))
     return { name, faces, has: coverage(() => opened(bytesOf(faces.normal))) }
   })
   return own_families
@@ -114,7 +113,9 @@ const storeFamily = (folder: FontFolder, font: StoreFont, at: number): Family =>
       has: coverage(() => kit)
     }
   } catch (cause) {
-    throw new UnusableFont(`The font ${font.name} cannot be used: ${cause instanceof Error ? cause.message : "damaged"}.`)
+    throw new UnusableFont(
+      `The font ${font.name} cannot be used: ${cause instanceof Error ? cause.message : "damaged"}.`
+    )
   }
 }
 
@@ -132,7 +133,7 @@ const box = "\u25a1"
 /** Joins or changes the character before it. */
 const joins = /^[\p{M}\u200c\u200d]$/u
 /** Shows nothing by itself: variation selectors, skin tones' joiners, marks of direction. */
-const unseen = /[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]/
+const unseen = /^[\p{Cf}\p{Variation_Selector}]$/u
 
 export interface Piece {
   readonly text: string
@@ -142,11 +143,7 @@ export interface Piece {
   readonly at: number
 }
 /** Cuts text where the font changes. `levels` (one for each UTF-16 unit) stay aligned: no piece crosses a change of them. */
-export const pieces = (
-  families: ReadonlyArray<Family>,
-  text: string,
-  levels?: Uint8Array
-): ReadonlyArray<Piece> => {
+export const pieces = (families: ReadonlyArray<Family>, text: string, levels?: Uint8Array): ReadonlyArray<Piece> => {
   const made: Array<{ text: string; family: string; level: number; at: number }> = []
   const [first] = families
   if (first === undefined) return made

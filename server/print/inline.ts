@@ -47,9 +47,7 @@ export const inlines = (drawing: Drawing, runs: ReadonlyArray<Run>): Array<Inlin
   const cleaned = runs.map((run) => ({ ...run, text: clean(run.text) }))
   const whole = cleaned.map(({ text }) => text).join("")
   const direction =
-    drawing.is_rtl || hasRightToLeft(whole)
-      ? directionOf(whole, hasRightToLeft(whole) ? "auto" : "ltr")
-      : undefined
+    drawing.is_rtl || hasRightToLeft(whole) ? directionOf(whole, hasRightToLeft(whole) ? "auto" : "ltr") : undefined
   let at = 0
   const made = cleaned.flatMap(({ bold, italic, link, text }) => {
     const shown = direction === undefined ? text : direction.text.slice(at, at + text.length)

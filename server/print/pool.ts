@@ -85,7 +85,8 @@ export const makePool = (options: PoolOptions = {}): Pool => {
       if (threads.has(thread)) void discard(thread, { kind: "broken", message: messageOf(cause) })
     })
     worker.on("exit", (code) => {
-      if (threads.has(thread)) void discard(thread, { kind: "broken", message: `the drawing thread ended with ${code}` })
+      if (threads.has(thread))
+        void discard(thread, { kind: "broken", message: `the drawing thread ended with ${code}` })
     })
     return thread
   }
@@ -148,10 +149,11 @@ export const makePool = (options: PoolOptions = {}): Pool => {
       return () => {
         const at = waiting.indexOf(job)
         if (at >= 0) waiting.splice(at, 1)
-        for (const thread of threads) if (thread.job?.ended === ended) {
-          thread.job = undefined
-          void discard(thread, { kind: "closed" })
-        }
+        for (const thread of threads)
+          if (thread.job?.ended === ended) {
+            thread.job = undefined
+            void discard(thread, { kind: "closed" })
+          }
       }
     },
     counts: () => ({

@@ -88,15 +88,12 @@ const rendererOver = (pool: Pool): Renderer => ({
   counts: pool.counts
 })
 
-const reasonOf = (answer: Answer): string => (answer.kind === "refused" ? answer.message : "the drawing thread answered something else")
+const reasonOf = (answer: Answer): string =>
+  answer.kind === "refused" ? answer.message : "the drawing thread answered something else"
 const invalid = (answer: Answer): TextInvalid =>
   new TextInvalid({ message: reasonOf(answer), faults: answer.kind === "refused" ? (answer.faults ?? []) : [] })
 
-const run = (
-  pool: Pool,
-  task: Task,
-  limit: number
-): Effect.Effect<Answer, DrawingTooLong | DrawingUnavailable> =>
+const run = (pool: Pool, task: Task, limit: number): Effect.Effect<Answer, DrawingTooLong | DrawingUnavailable> =>
   Effect.callback((resume) => {
     const giveUp = pool.run(task, limit, (how) => resume(outcome(how, limit)))
     return Effect.sync(giveUp)
@@ -107,10 +104,15 @@ const outcome = (how: Ended, limit: number): Effect.Effect<Answer, DrawingTooLon
       return Effect.succeed(how.answer)
     case "too_long":
       return Effect.fail(
-        new DrawingTooLong({ message: `This took longer than ${limit / 1_000} s and was stopped.`, limit_millis: limit })
+        new DrawingTooLong({
+          message: `This took longer than ${limit / 1_000} s and was stopped.`,
+          limit_millis: limit
+        })
       )
     case "busy":
-      return Effect.fail(new DrawingUnavailable({ message: "Too many documents wait to be drawn; try again in a minute." }))
+      return Effect.fail(
+        new DrawingUnavailable({ message: "Too many documents wait to be drawn; try again in a minute." })
+      )
     case "closed":
       return Effect.fail(new DrawingUnavailable({ message: "The server stops; try again." }))
     case "broken":

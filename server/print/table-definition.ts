@@ -43,7 +43,9 @@ export const tableDefinition = (
   const totals_height = totals === undefined ? 0 : totals.rows.length * 20 + 12
   const last = chunks.slice(-rows_with_totals).flat()
   const fits =
-    totals !== undefined && last.reduce((sum, { height }) => sum + height, totals_height) <= chunk_max && chunks.length > 0
+    totals !== undefined &&
+    last.reduce((sum, { height }) => sum + height, totals_height) <= chunk_max &&
+    chunks.length > 0
   const body = (fits ? chunks.slice(0, -rows_with_totals) : chunks).map((chunk) => ({ chunk, below: undefined }))
   const drawn = fits ? [...body, { chunk: last, below: totals }] : body
   const rows = drawn.map(({ below, chunk }) => bodyRow(frame, chunk, below, width))
@@ -56,7 +58,10 @@ export const tableDefinition = (
       // A head is never left alone at the foot of a page.
       ...(has_head && rows.length > 0 ? { keepWithHeaderRows: 1 } : {}),
       dontBreakRows: true,
-      widths: visual(drawing, widths.map((one) => one + 2 * cell_padding.x)),
+      widths: visual(
+        drawing,
+        widths.map((one) => one + 2 * cell_padding.x)
+      ),
       body: [...(has_head ? [head] : []), ...(rows.length === 0 && !has_head ? [[{ text: "" }]] : rows)]
     },
     layout: layoutOf(drawing, has_head ? 1 : 0, goes_on),
@@ -65,7 +70,8 @@ export const tableDefinition = (
   return totals === undefined || fits ? [definition] : [definition, totalsDefinition(drawing, totals, width)]
 }
 
-const visual = <A>({ is_rtl }: Drawing, cells: ReadonlyArray<A>): Array<A> => (is_rtl ? [...cells].reverse() : [...cells])
+const visual = <A>({ is_rtl }: Drawing, cells: ReadonlyArray<A>): Array<A> =>
+  is_rtl ? [...cells].reverse() : [...cells]
 
 const headOf = ({ drawing, table }: Frame): Array<TableCell> =>
   table.columns.map((column) => ({
@@ -88,7 +94,10 @@ const drawnRows = (frame: Frame, row_max: number): ReadonlyArray<Drawn> => {
     stripe = !stripe
     const parts = splitRow(row, frame.widths, row_max)
     return parts.map((part, at) => ({
-      cells: visual(frame.drawing, part.cells.map((cell, column) => cellOf(frame, part, cell, column, fill))),
+      cells: visual(
+        frame.drawing,
+        part.cells.map((cell, column) => cellOf(frame, part, cell, column, fill))
+      ),
       goes_on: at + 1 < parts.length,
       height: heightOfRow(part, frame.widths),
       is_group: false
@@ -107,7 +116,12 @@ const cellOf = (frame: Frame, row: Row, cell: Cell, column: number, fill: string
   const text = inlines(drawing, [...box, ...cell.runs])
   const look = { margin, alignment, ...(fill === undefined ? {} : { fillColor: fill }) }
   if (cell.note === undefined || cell.note === "") return { text, ...look }
-  const note: Content = { text: inlineText(drawing, cell.note), fontSize: sizes.small, color: colours.muted, margin: [0, 1, 0, 0] }
+  const note: Content = {
+    text: inlineText(drawing, cell.note),
+    fontSize: sizes.small,
+    color: colours.muted,
+    margin: [0, 1, 0, 0]
+  }
   return { stack: cell.runs.length === 0 && box.length === 0 ? [note] : [{ text }, note], ...look }
 }
 
@@ -154,10 +168,17 @@ const bodyRow = (frame: Frame, chunk: Chunk, totals: Totals | undefined, width: 
   const inner: Content = {
     table: {
       dontBreakRows: true,
-      widths: visual(drawing, widths.map((one) => one + 2 * cell_padding.x)),
+      widths: visual(
+        drawing,
+        widths.map((one) => one + 2 * cell_padding.x)
+      ),
       body: chunk.map(({ cells }) => cells)
     },
-    layout: layoutOf(drawing, 0, chunk.map((row, at) => row.goes_on || (totals === undefined && at === chunk.length - 1)))
+    layout: layoutOf(
+      drawing,
+      0,
+      chunk.map((row, at) => row.goes_on || (totals === undefined && at === chunk.length - 1))
+    )
   }
   const stack: Array<Content> = totals === undefined ? [inner] : [inner, totalsDefinition(drawing, totals, width)]
   return [{ stack, colSpan: table.columns.length }, ...table.columns.slice(1).map(() => ({ text: "" }))]
@@ -165,7 +186,8 @@ const bodyRow = (frame: Frame, chunk: Chunk, totals: Totals | undefined, width: 
 
 /** Lines below rows, but below those that go on; a stronger one below the head. */
 const layoutOf = (drawing: Drawing, head: number, goes_on: ReadonlyArray<boolean>): CustomTableLayout => ({
-  hLineWidth: (line) => (line < head || line === 0 || goes_on[line - head - 1] === true ? 0 : line === head ? 0.9 : 0.4),
+  hLineWidth: (line) =>
+    line < head || line === 0 || goes_on[line - head - 1] === true ? 0 : line === head ? 0.9 : 0.4,
   hLineColor: (line) => (line === head ? drawing.accent : colours.line),
   vLineWidth: () => 0,
   paddingLeft: () => 0,

@@ -20,6 +20,7 @@ const engine = (): Liquid => {
     // A field that is empty on this document shows nothing; unknown names are found when the text is saved.
     strictVariables: false,
     dynamicPartials: false,
+    relativeReference: false,
     timezoneOffset: 0,
     locale: "en-US",
     cache: false,
@@ -45,19 +46,24 @@ const engine = (): Liquid => {
 }
 
 export const fillTexts = (fragments: { readonly [name: string]: string }, data: object): Answer =>
-  eachText(fragments, (made, name, source) => {
-    const text: unknown = made.renderSync(parsed(made, source), data)
-    const filled = String(text)
-    if (filled.length > text_bytes_max) throw new Error("the text becomes longer than 200,000 characters")
-    return [name, filled] as const
-  }, (entries) => ({ kind: "texts", texts: Object.fromEntries(entries) }))
+  eachText(
+    fragments,
+    (made, name, source) => {
+      const text: unknown = made.renderSync(parsed(made, source), data)
+      const filled = String(text)
+      if (filled.length > text_bytes_max) throw new Error("the text becomes longer than 200,000 characters")
+      return [name, filled] as const
+    },
+    (entries) => ({ kind: "texts", texts: Object.fromEntries(entries) })
+  )
 
 /** The fields each text names, as paths without positions: `member.name`, `lines.name` for what a loop calls `line.name`. */
 export const fieldsOfTexts = (fragments: { readonly [name: string]: string }): Answer =>
-  eachText(fragments, (made, name, source) => [name, fieldsOf(made, parsed(made, source), source)] as const, (entries) => ({
-    kind: "fields",
-    fields: Object.fromEntries(entries)
-  }))
+  eachText(
+    fragments,
+    (made, name, source) => [name, fieldsOf(made, parsed(made, source), source)] as const,
+    (entries) => ({ kind: "fields", fields: Object.fromEntries(entries) })
+  )
 
 const parsed = (made: Liquid, source: string): Array<Template> => {
   if (source.length > text_bytes_max) throw new Error("the text is longer than 200,000 characters")
@@ -100,7 +106,9 @@ const told = ({ line, message, name }: TextFault): string =>
 
 const loops = /\{%-?\s*(?:for|tablerow)\s+([\w-]+)\s+in\s+([\w.[\]-]+)/g
 const fieldsOf = (made: Liquid, template: Array<Template>, source: string): ReadonlyArray<string> => {
-  const locals = new Map([...source.matchAll(loops)].map(([, name = "", of = ""]) => [name, of.replace(/\[\d*\]/g, "")]))
+  const locals = new Map(
+    [...source.matchAll(loops)].map(([, name = "", of = ""]) => [name, of.replace(/\[\d*\]/g, "")])
+  )
   const roots = new Set(made.globalVariablesSync(template))
   const path = (field: string): string | undefined => {
     const plain = field.replace(/\[\d+\]/g, "")

@@ -28,7 +28,7 @@ const products = [
   [arabic_name, "اسم عربي مع رقم 250 وكلمة LED في الوسط"],
   ["Cable CEE 63 A / 25 m – H07RN-F 5G16", undefined],
   ["Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaftskabelbrücke", undefined],
-  ["Confetti 🎉 cannon ✨ électrique", "Piñata & Friends <b>not bold</b> \"quoted\""]
+  ["Confetti 🎉 cannon ✨ électrique", 'Piñata & Friends <b>not bold</b> "quoted"']
 ] as const
 
 export const quote = ({ currency, language, lines, logo, watermark }: Sample): PrintDocument => {
@@ -63,7 +63,15 @@ export const quote = ({ currency, language, lines, logo, watermark }: Sample): P
   const logo_block: ReadonlyArray<Block> =
     logo === undefined
       ? []
-      : [{ kind: "image", picture: logo === "svg" ? svg_logo : pngLogo(), alt: "Northlight Rental", width_mm: 46, height_max_mm: 16 }]
+      : [
+          {
+            kind: "image",
+            picture: logo === "svg" ? svg_logo : pngLogo(),
+            alt: "Northlight Rental",
+            width_mm: 46,
+            height_max_mm: 16
+          }
+        ]
   return {
     format: "flightcase.document",
     version: 1,
@@ -92,7 +100,10 @@ export const quote = ({ currency, language, lines, logo, watermark }: Sample): P
               { kind: "paragraph", small: true, runs: plain("Northlight Rental GmbH, Hafenstraße 12, 20457 Hamburg") },
               {
                 kind: "paragraph",
-                runs: [{ text: `${arabic_name}\n`, bold: true }, { text: `${greek_name}\n${cyrillic_name}\n${hebrew_name}\n12 Example Street, Kuwait City` }]
+                runs: [
+                  { text: `${arabic_name}\n`, bold: true },
+                  { text: `${greek_name}\n${cyrillic_name}\n${hebrew_name}\n12 Example Street, Kuwait City` }
+                ]
               }
             ]
           },
@@ -106,7 +117,10 @@ export const quote = ({ currency, language, lines, logo, watermark }: Sample): P
                   { label: "Date", value: dateText("2026-11-22", language) },
                   { label: "Valid until", value: dateText("2026-12-06", language) },
                   { label: "Your contact", value: "Ana-María Çelik" },
-                  { label: "Hire period", value: `${dateText("2026-12-01", language, "figures")} – ${dateText("2026-12-04", language, "figures")}` }
+                  {
+                    label: "Hire period",
+                    value: `${dateText("2026-12-01", language, "figures")} – ${dateText("2026-12-04", language, "figures")}`
+                  }
                 ]
               }
             ]
@@ -162,15 +176,40 @@ export const quote = ({ currency, language, lines, logo, watermark }: Sample): P
       {
         kind: "columns",
         columns: [
-          { share: 1, blocks: [{ kind: "signature", label: "For the customer", name: "Fatima Al-Sabah", date: dateText("2026-11-24", language) }] },
+          {
+            share: 1,
+            blocks: [
+              {
+                kind: "signature",
+                label: "For the customer",
+                name: "Fatima Al-Sabah",
+                date: dateText("2026-11-24", language)
+              }
+            ]
+          },
           { share: 1, blocks: [{ kind: "signature", label: "For Northlight Rental GmbH" }] }
         ]
       },
       {
         kind: "columns",
         columns: [
-          { share: 1, blocks: [{ kind: "code", symbology: "qr", value: "BCD\n002\n1\nSCT\nBYLADEM1001\nNorthlight Rental GmbH\nDE02120300000000202051\nEUR1190.00\n\n\nQ-2026-00042", caption: "Scan to pay", width_mm: 28 }] },
-          { share: 1, blocks: [{ kind: "code", symbology: "code128", value: "Q-2026-00042", alignment: "end", width_mm: 55 }] }
+          {
+            share: 1,
+            blocks: [
+              {
+                kind: "code",
+                symbology: "qr",
+                value:
+                  "BCD\n002\n1\nSCT\nBYLADEM1001\nNorthlight Rental GmbH\nDE02120300000000202051\nEUR1190.00\n\n\nQ-2026-00042",
+                caption: "Scan to pay",
+                width_mm: 28
+              }
+            ]
+          },
+          {
+            share: 1,
+            blocks: [{ kind: "code", symbology: "code128", value: "Q-2026-00042", alignment: "end", width_mm: 55 }]
+          }
         ]
       }
     ]
