@@ -18,6 +18,7 @@ import { nothing_outside, type Outside } from "./outside.ts"
 import { ServerContext } from "./server-context.ts"
 import { type Log, silentLog } from "./log.ts"
 import * as Postgres from "./pg/client.ts"
+import { makeRenderer } from "./print/renderer.ts"
 import { makeReferenceCache } from "./reference-cache.ts"
 import { listen } from "./pg/listen.ts"
 import { type HttpRequest, makePipeline, type HttpResponse } from "./pipeline.ts"
@@ -114,6 +115,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     peers?.notify(settingsChanged)
   }
 
+  const scope = Scope.makeUnsafe()
   let listening_at: string | undefined
   let health: Health | undefined
   let jobs: Jobs | undefined
@@ -126,6 +128,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
       offer: (offer) =>
         Effect.suspend(() => jobs?.offer(offer) ?? Effect.die(new Error("jobs are queued once the server has opened")))
     },
+    renderer: Effect.runSync(Scope.provide(makeRenderer(), scope)),
     health: Effect.suspend(() => health?.look ?? Effect.succeed({ status: "unavailable" as const })),
     public_url: () => options.public_url ?? listening_at ?? "http://127.0.0.1:4480",
     journalReplaced: () => committed(true),
@@ -190,7 +193,6 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     Layer.succeed(References.TracerEnabled, false)
   )
   const runtime = ManagedRuntime.make(layer)
-  const scope = Scope.makeUnsafe()
   try {
     await runtime.runPromise(
       Effect.gen(function* () {

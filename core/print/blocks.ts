@@ -1,7 +1,7 @@
 /**
  * A document as a tree of blocks: what a customer gets on paper, on a page and in a mail. It holds finished texts
- * (amounts and dates are formatted, see format.ts), so that what is kept of a sent document shows the same for ever. PDF
- * and HTML are drawn from it.
+ * (amounts and dates are formatted, see format.ts), so that what is kept of a sent document shows the same for ever.
+ * PDF and HTML are drawn from it.
  */
 import { Result, Schema } from "effect"
 
@@ -172,7 +172,7 @@ const document = Schema.Struct({
   format: Schema.Literal("flightcase.document"),
   version: Schema.Literal(1),
   title: line,
-  /** BCP 47: `en`, `de-CH`. Says how a reader's machine speaks it; of Arabic and Hebrew, that pages run from the right. */
+  /** BCP 47: `en`, `de-CH`. How a machine speaks it; of Arabic and Hebrew, also that pages run from the right. */
   language: Schema.String.check(Schema.isPattern(/^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$/)),
   author: optional(line),
   /** When what it shows was settled; the file's date. ISO 8601 in UTC. */

@@ -1,6 +1,6 @@
 /**
- * How amounts and dates are written in a language. Plain tables, not `Intl`: what that writes changes with the release of
- * Node, and a document drawn again must be the same.
+ * How amounts and dates are written in a language. Plain tables, not `Intl`: what that writes changes with the release
+ * of Node, and a document drawn again must be the same.
  */
 export interface Locale {
   readonly decimal: string
@@ -139,7 +139,8 @@ const locales: { readonly [language: string]: Locale } = {
     at_home: [],
     date: "d.m.yyyy",
     months: months(
-      "tammikuuta helmikuuta maaliskuuta huhtikuuta toukokuuta kesäkuuta heinäkuuta elokuuta syyskuuta lokakuuta marraskuuta joulukuuta"
+      "tammikuuta helmikuuta maaliskuuta huhtikuuta toukokuuta kesäkuuta " +
+        "heinäkuuta elokuuta syyskuuta lokakuuta marraskuuta joulukuuta"
     ),
     page_label: "Sivu {page}/{pages}"
   },

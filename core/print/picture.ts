@@ -1,4 +1,4 @@
-/** Pictures as a document may show them: what they are by their content, how large, and that they ask for nothing else. */
+/** Pictures as a document may show them: what they are by their content, how large, and that they ask for no other. */
 import { Result } from "effect"
 
 export interface PictureData {

@@ -1,6 +1,6 @@
 /**
- * Text from right to left. pdfmake breaks lines well but sets their words from left to right; here text is cut where its
- * direction changes (Unicode's bidirectional algorithm), and the words of each finished line are put where they belong.
+ * Text from right to left. pdfmake breaks lines well but sets their words from left to right; here text is cut where
+ * its direction changes (Unicode's bidirectional algorithm), and the words of a line are put where they belong.
  */
 import bidiFactory from "bidi-js"
 

@@ -1,4 +1,4 @@
-/** Draws a document as PDF. Loaded by drawing threads only: the library takes long to load and draws without a pause. */
+/** Draws a document as PDF. Loaded by drawing threads only: the library loads slowly and draws without a pause. */
 import pdfmake from "pdfmake"
 import rendering from "pdfmake/js/Renderer.js"
 import virtual from "pdfmake/js/virtual-fs.js"

@@ -1,6 +1,6 @@
 /**
- * About how high things become, before they are laid out. pdfmake loses what does not fit on a page when told to keep it
- * whole, so only what is clearly lower than a page is kept whole, and very long rows are cut into several.
+ * About how high things become, before they are laid out. pdfmake loses what does not fit on a page when told to keep
+ * it whole, so only what is clearly lower than a page is kept whole, and very long rows are cut into several.
  */
 import type { Block, Cell, Row, Run } from "../../core/print/blocks.ts"
 import { points_per_mm, sizes } from "./style.ts"

@@ -1,6 +1,6 @@
 /**
- * Which font a character is set in: the store's own where it names one, then Roboto, then DejaVu Sans, which has Arabic,
- * Hebrew and signs; then the store's other fonts. A picture character that none has is shown as an empty box.
+ * Which font a character is set in: the store's own where it names one, then Roboto, then DejaVu Sans, which has
+ * Arabic, Hebrew and signs; then the store's other fonts. A picture character that none has is shown as an empty box.
  */
 import { existsSync, readFileSync } from "node:fs"
 import { createRequire } from "node:module"
@@ -142,7 +142,7 @@ export interface Piece {
   /** Where in the text it begins. */
   readonly at: number
 }
-/** Cuts text where the font changes. `levels` (one for each UTF-16 unit) stay aligned: no piece crosses a change of them. */
+/** Cuts text where the font changes, and where the levels (one for each UTF-16 unit) do. */
 export const pieces = (families: ReadonlyArray<Family>, text: string, levels?: Uint8Array): ReadonlyArray<Piece> => {
   const made: Array<{ text: string; family: string; level: number; at: number }> = []
   const [first] = families

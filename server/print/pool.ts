@@ -76,10 +76,15 @@ export const makePool = (options: PoolOptions = {}): Pool => {
       // It needs no secrets of the server's environment, and may not end the process.
       env: {},
       argv: [],
+      // Libraries' warnings are not the server's words.
+      stdout: true,
+      stderr: true,
       resourceLimits: { maxOldGenerationSizeMb: options.memory_mb ?? 384, maxYoungGenerationSizeMb: 48, stackSizeMb: 8 }
     })
     const thread: Thread = { worker, job: undefined, timer: undefined }
     threads.add(thread)
+    worker.stdout.resume()
+    worker.stderr.resume()
     worker.on("message", (said: Said) => heard(thread, said))
     worker.on("error", (cause: unknown) => {
       if (threads.has(thread)) void discard(thread, { kind: "broken", message: messageOf(cause) })

@@ -18,8 +18,8 @@ export const symbolOptions = (kind: "code128" | "qr", text: string) =>
       }
 
 /**
- * Readers guess the encoding of text beyond ASCII wrongly unless the symbol names it (ECI 26 is UTF-8). A credit transfer
- * (EPC069-12, "BCD" in its first line) names its encoding itself, and banks' readers do not all know the symbol's way.
+ * Readers guess the encoding of text beyond ASCII wrongly unless the symbol names it (ECI 26 is UTF-8). A credit
+ * transfer (EPC069-12, "BCD" in its first line) names its encoding itself, and not all banks' readers know ECI.
  */
 const withEncoding = (text: string): { readonly text: string; readonly parsefnc?: boolean } =>
   /^[\u0020-\u007e\n\r]*$/.test(text) || /^BCD\r?\n/.test(text)

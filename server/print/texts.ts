@@ -1,6 +1,6 @@
 /**
- * Texts that stores write, with fields in Liquid: `Dear {{ member.name }}`. They are strangers' programs, so they run in
- * the drawing threads only, within limits, and reach nothing but the data they are given.
+ * Texts that stores write, with fields in Liquid: `Dear {{ member.name }}`. They are strangers' programs, so they run
+ * in the drawing threads only, within limits, and reach nothing but the data they are given.
  */
 import { Liquid, type LiquidError, type Template } from "liquidjs"
 import type { Answer, TextFault } from "./messages.ts"
@@ -57,7 +57,7 @@ export const fillTexts = (fragments: { readonly [name: string]: string }, data: 
     (entries) => ({ kind: "texts", texts: Object.fromEntries(entries) })
   )
 
-/** The fields each text names, as paths without positions: `member.name`, `lines.name` for what a loop calls `line.name`. */
+/** The fields each text names, as paths: `lines.name` for what a loop over lines calls `line.name`. */
 export const fieldsOfTexts = (fragments: { readonly [name: string]: string }): Answer =>
   eachText(
     fragments,
