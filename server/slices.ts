@@ -8,6 +8,7 @@ import { systemSlice } from "./system/api.ts"
 import { secretSettingsSlice } from "./secret-settings.ts"
 import { serverSyncSlice } from "./sync-slice.ts"
 import { tokensSlice } from "./tokens/api.ts"
+import { webhooksSlice } from "./webhooks/slice.ts"
 import type { Catalogue } from "../core/kernel/catalogue.ts"
 import type { ServerSlice } from "./server-slice.ts"
 
@@ -20,5 +21,6 @@ export const serverSlices = (whole: () => Catalogue): ReadonlyArray<ServerSlice>
   restoreSlice,
   secretSettingsSlice,
   feedsSlice,
-  tokensSlice(() => new Set(abilitiesOf(whole())))
+  tokensSlice(() => new Set(abilitiesOf(whole()))),
+  webhooksSlice()
 ]
