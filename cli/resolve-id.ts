@@ -1,5 +1,6 @@
 /** Ids of what people name by a SKU, an order number, a barcode or a name. */
 import { catalogue } from "../core/catalogue.ts"
+import type { Catalogue } from "../core/kernel/catalogue.ts"
 import type { JsonObject } from "../core/kernel/json.ts"
 import type { Query } from "../core/kernel/query.ts"
 import { rowIn, rowsIn } from "./answers.ts"
@@ -20,14 +21,19 @@ interface NameableTable {
 /** Rows that people call otherwise than the API does. */
 const own_words: { readonly [table: string]: string } = { opportunities: "order", stock_levels: "asset" }
 
-/** Tables whose resource says how people call its rows, by their names. */
-const nameable_tables: ReadonlyMap<string, NameableTable> = new Map(
-  catalogue.resources.flatMap(({ called, plural, singular, table: { name } }) => {
-    const list = catalogue.endpoints.find((endpoint) => endpoint.name === `${plural}.list`)
+type Named = Pick<Catalogue, "endpoints" | "resources">
+const nameableIn = ({ endpoints, resources }: Named): ReadonlyArray<readonly [table: string, NameableTable]> =>
+  resources.flatMap(({ called, plural, singular, table: { name } }) => {
+    const list = endpoints.find((endpoint) => endpoint.name === `${plural}.list`)
     const word = own_words[name] ?? singular.replaceAll("_", " ")
     return called === undefined || list === undefined ? [] : [[name, { ...called, word, path: list.path, plural }]]
   })
-)
+/** Tables whose resource says how people call its rows, by their names. */
+const nameable_tables = new Map<string, NameableTable>(nameableIn(catalogue))
+/** Rows that only servers have are called by name as well, once their endpoints are loaded. */
+export const alsoNameable = (of_server: Named): void => {
+  for (const [table, how] of nameableIn(of_server)) nameable_tables.set(table, how)
+}
 export const isNameableTable = (table: string): boolean => nameable_tables.has(table)
 const nameable = (table: string): NameableTable => {
   const found = nameable_tables.get(table)

@@ -12,8 +12,13 @@ import { make as makeStore, Store } from "../core/kernel/store/store.ts"
 import * as Sqlite from "../sync/sqlite/client.ts"
 import { makeBodyBudget } from "./body-budget.ts"
 import type { Database } from "./config.ts"
+import { filesNamed } from "./files/keep.ts"
+import { openBlobStore } from "./files/open-store.ts"
+import { fileUrl } from "./files/signature.ts"
 import { type Health, makeHealth } from "./health.ts"
-import { type Jobs, makeJobQueues } from "./jobs/jobs.ts"
+import { jobKindsOf, type Jobs, jobsOnceOpen, makeJobQueues } from "./jobs/jobs.ts"
+import { whatFollows } from "./jobs/processes.ts"
+import { queueTimedWork } from "./jobs/timed.ts"
 import { nothing_outside, type Outside } from "./outside.ts"
 import { secretBox } from "./secret-box.ts"
 import { ServerContext } from "./server-context.ts"
@@ -115,6 +120,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     peers?.notify(settingsChanged)
   }
 
+  const blobs = openBlobStore(options)
   let listening_at: string | undefined
   let health: Health | undefined
   let jobs: Jobs | undefined
@@ -123,10 +129,8 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     log,
     data_folder: options.data_folder,
     outside: options.outside ?? nothing_outside,
-    jobs: {
-      offer: (offer) =>
-        Effect.suspend(() => jobs?.offer(offer) ?? Effect.die(new Error("jobs are queued once the server has opened")))
-    },
+    jobs: jobsOnceOpen(() => jobs),
+    blobs,
     health: Effect.suspend(() => health?.look ?? Effect.succeed({ status: "unavailable" as const })),
     public_url: () => options.public_url ?? listening_at ?? "http://127.0.0.1:4480",
     journalReplaced: () => committed(true),
@@ -138,9 +142,9 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
 
   const plain = serverRuntime({ catalogue, commandId: randomUUIDv7, secrets: secretBox(options.key, "settings") })
   const recordedHooks = slices.flatMap((slice) => slice.recorded ?? [])
-  const processes = Map.groupBy(
-    slices.flatMap((slice) => (slice.processes ?? []).flatMap((one) => one.on.map((type) => ({ type, one })))),
-    ({ type }) => type
+  const queueWhatFollows = whatFollows(
+    slices.flatMap((slice) => slice.processes ?? []),
+    server.jobs
   )
   const site = Layer.effect(
     CommandRuntime,
@@ -148,6 +152,8 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
       const self: CommandRuntime["Service"] = CommandRuntime.of({
         ...inner,
         public_url: server.public_url,
+        filesNamed,
+        file_url: (uuid, now) => fileUrl(server.public_url(), options.key, uuid, now),
         settings: settings_cache.settingsWithin as CommandRuntime["Service"]["settings"],
         append: (events, recording) =>
           Effect.gen(function* () {
@@ -159,9 +165,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
                 CommandRuntime,
                 self
               )
-            for (const event of stored)
-              for (const { one } of processes.get(event.type) ?? [])
-                for (const offer of one.jobs(event)) yield* server.jobs.offer(offer)
+            yield* queueWhatFollows(stored)
             const settingsChanged = stored.some((event) => changes_settings.test(event.type))
             yield* (yield* Store).sql.afterCommit(Effect.sync(() => committed(settingsChanged)))
             return stored
@@ -202,18 +206,15 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
       })
     )
     const queues = await runtime.runPromise(
-      Effect.flatMap(Store, (store) =>
-        Scope.provide(
-          makeJobQueues(
-            slices.flatMap((slice) => slice.jobs ?? []),
-            store
-          ),
-          scope
-        )
-      )
+      Effect.flatMap(Store, (store) => Scope.provide(makeJobQueues(jobKindsOf(slices), store), scope))
     )
     jobs = queues.jobs
-    const background = [queues.work, ...slices.flatMap((slice) => slice.background ?? [])]
+    const timed = slices.flatMap((slice) => slice.timed ?? [])
+    const background = [
+      queues.work,
+      queueTimedWork(timed, queues.jobs),
+      ...slices.flatMap((slice) => slice.background ?? [])
+    ]
     if (options.database.kind === "pg") background.push(followOthers(options.database.url, forget, tellListeners))
     for (const work of background) {
       await runtime.runPromise(
@@ -285,6 +286,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
       await Promise.allSettled(background_work)
       await peers?.sent()
       await runtime.dispose()
+      blobs.close()
     }
   }
 }

@@ -2,7 +2,8 @@
  * Every environment variable of the server: its meaning, its default and the values it accepts.
  * `config.ts` reads them, `flightcase serve --help` prints them, and a test holds README's table to them.
  */
-import { Config, ConfigProvider, Effect, Schema, SchemaIssue } from "effect"
+import { Config, ConfigProvider, Effect, Result, Schema, SchemaIssue } from "effect"
+import { parseSmtpUrl } from "../core/values/smtp-url.ts"
 import { levels } from "./log.ts"
 import { StartupError } from "./startup-error.ts"
 
@@ -116,8 +117,7 @@ export const variables = {
   FLIGHTCASE_SMTP_URL: text(
     "Mail server: smtp://user:password@host:587, or smtps:// for TLS from the start",
     "mail is written to outbox/ in FLIGHTCASE_DATA",
-    (given) =>
-      /^smtps?:\/\//.test(given) && URL.canParse(given) ? undefined : "be smtp://user:password@host:port or smtps://…"
+    (given) => Result.match(parseSmtpUrl(given), { onSuccess: () => undefined, onFailure: (fault) => fault })
   ),
   FLIGHTCASE_BLOBS: text(
     "Bucket for files: s3://bucket?endpoint=https://…, with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION",

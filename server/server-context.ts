@@ -1,6 +1,7 @@
 /** What the server provides to its slices. */
 import { Context, Effect, Option } from "effect"
 import type { Store } from "../core/kernel/store/store.ts"
+import type { BlobStore } from "./files/blob-store.ts"
 import type { Condition } from "./health.ts"
 import type { Jobs } from "./jobs/jobs.ts"
 import type { Log } from "./log.ts"
@@ -14,6 +15,8 @@ export interface ServerContextShape {
   readonly data_folder: string | undefined
   readonly log: Log
   readonly outside: Outside
+  /** Where files are kept; content goes in by `keepContent` (files/keep.ts). */
+  readonly blobs: BlobStore
   /** Queues durable work. */
   readonly jobs: Jobs
   /** Whether the server can work; does not wait for locks that other requests wait for. */

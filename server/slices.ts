@@ -2,7 +2,10 @@
 import { abilitiesOf } from "../core/users/abilities.ts"
 import { erasedBytes } from "./erased-bytes.ts"
 import { feedsSlice } from "./feeds/slice.ts"
+import { inboundSlice } from "./inbound/slice.ts"
+import { filesSlice } from "./files/slice.ts"
 import { idempotencySlice } from "./idempotency/slice.ts"
+import { mailSlice } from "./mail/slice.ts"
 import { restoreSlice } from "./restore/slice.ts"
 import { systemSlice } from "./system/api.ts"
 import { secretSettingsSlice } from "./secret-settings.ts"
@@ -21,6 +24,9 @@ export const serverSlices = (whole: () => Catalogue): ReadonlyArray<ServerSlice>
   restoreSlice,
   secretSettingsSlice,
   feedsSlice,
+  inboundSlice(whole),
+  filesSlice,
+  mailSlice(),
   tokensSlice(() => new Set(abilitiesOf(whole()))),
   webhooksSlice()
 ]

@@ -3,7 +3,7 @@
  * types name each other: an endpoint's effects need the runtime, the runtime has the catalogue, the catalogue lists
  * endpoints. Endpoints are declared with `endpoint.ts`, a catalogue is composed by `catalogue.ts`.
  */
-import { Context, type Effect, type Result, type Schema } from "effect"
+import { Context, type Effect, type Result, type Schema, type Stream } from "effect"
 import type { SqlError } from "effect/sql"
 import type { DecideContext } from "./decide-context.ts"
 import type { NewEvent, Projection, Scrubs, StoredEvent } from "./event.ts"
@@ -17,6 +17,7 @@ import type { Reaction, Reactions } from "./react.ts"
 import type { References } from "./references.ts"
 import type { FieldErrors, Rejection } from "./rejection.ts"
 import type { Composed, Includes, Resource } from "./resource-types.ts"
+import type { RowChange } from "./row-change.ts"
 import type { SettingGroups, Settings } from "./settings.ts"
 import type { AnswerShown, BodyShown, Part } from "./shown.ts"
 import type { Store } from "./store/store.ts"
@@ -55,11 +56,23 @@ export interface Request {
   readonly body: Json | undefined
   /** The JSON text the body was read from, where it came as text: it distinguishes `1.0` from `1`. */
   readonly raw_text?: string
+  /** The body as it came, where the endpoint takes it so. */
+  readonly raw_bytes?: Uint8Array
   /**
    * What is wrong with the body as it came. Refused after path and permissions were checked (rules/conventions 1).
    */
   readonly body_fault?: Rejection
   readonly files?: { readonly [field: string]: UploadedFile }
+}
+/** Content too long to be held in memory; opened once it is known which part of it is asked for. */
+export interface StreamedContent {
+  readonly type: string
+  readonly size_bytes: number
+  /** Without a range, all of it; bytes are counted from 0, and the last one is included. */
+  readonly open: (range?: {
+    readonly first: number
+    readonly last: number
+  }) => Effect.Effect<Stream.Stream<Uint8Array, unknown>, Rejection>
 }
 export interface Answer<out A = Json> {
   readonly status: number
@@ -67,6 +80,8 @@ export interface Answer<out A = Json> {
   readonly body?: A
   /** Anything but JSON. */
   readonly content?: { readonly type: string; readonly text: string | Uint8Array }
+  /** A file: sent piece by piece, in part where a part is asked for. */
+  readonly streamed?: StreamedContent
   readonly headers?: { readonly [name: string]: string }
   /** The result of a write, from which its endpoint can answer again; never sent. */
   readonly about?: JsonObject
@@ -142,6 +157,10 @@ export interface Common<P extends Params, B extends Fields> {
   readonly authorize: ((caller: CallerContext<P>) => Effect.Effect<void, Failure, Store | CommandRuntime>) | undefined
   /** Takes a form with files (multipart/form-data) as well as JSON. */
   readonly uploads: boolean
+  /** Is given the body's bytes as they came, whatever their type, and reads them itself: its sender signed them. */
+  readonly raw_body: boolean
+  /** The longest file it takes, in bytes. */
+  readonly upload_bytes_max: number
   /** The status of a good answer where its name says otherwise: 204 for a delete, 201 for a create, else 200. */
   readonly success_status: number | undefined
   /** What a good answer holds; undefined where it has no body. */
@@ -357,6 +376,11 @@ export interface CommandRuntimeShape {
   readonly public_url?: () => string
   /** Seals the secrets of settings. Only a server has it. */
   readonly secrets?: SecretBox
+  /**
+   * Told of every row change before it is recorded: refuses rows that name files whose content is not here. Without it
+   * files are not checked: a replica's are sent along with its commands.
+   */
+  readonly filesNamed?: (changes: ReadonlyArray<RowChange>) => Effect.Effect<void, Failure, Store>
   /** The signed address of a file, good for 60 minutes from `now`; undefined where there is no server to open it. */
   readonly file_url?: (uuid: string, now: string) => string
 }

@@ -93,7 +93,7 @@ export interface ReferenceRule {
 
 /** A table, or the field beside that says by its value of which table. */
 export type NamedTable = string | { readonly by: string; readonly tables: { readonly [value: string]: string } }
-export type TextFormat = "email" | "url" | "time" | "zone" | "currency" | "country" | "slug"
+export type TextFormat = "email" | "url" | "time" | "zone" | "currency" | "country" | "slug" | "smtp"
 
 /**
  * What an explicit null means on update: leave as it is, clear, or refuse (rules/conventions 8; rules/opportunities 4).
@@ -209,8 +209,18 @@ export const integer = <
     o
   )
 /** The table a whole number names a row of, by what stands beside it. */
-export const tableNamedBy = ({ names }: { readonly names?: NamedTable }, beside: JsonObject): string | undefined =>
-  typeof names !== "object" ? names : names.tables[String(beside[names.by])]
+export const tableNamedBy = ({ names }: { readonly names?: NamedTable }, beside: JsonObject): string | undefined => {
+  if (typeof names !== "object") return names
+  const key = keyInAnyCase(names.tables, String(beside[names.by]))
+  return key === undefined ? undefined : names.tables[key]
+}
+/** The key that a text is, whatever its case and its separators: `stock_level` is StockLevel. */
+export const keyInAnyCase = (keys: { readonly [key: string]: string }, text: string): string | undefined => {
+  if (Object.hasOwn(keys, text)) return text
+  const wanted = withoutCase(text)
+  return Object.keys(keys).find((key) => withoutCase(key) === wanted)
+}
+const withoutCase = (text: string): string => text.replaceAll(/[\s_-]+/g, "").toLowerCase()
 export const boolean = <const O extends Options>(o?: O): Field<Out<O, boolean>> =>
   field<boolean, O>({ kind: "boolean" }, o)
 export const money = <

@@ -47,7 +47,7 @@ export const eraseRows = (
     : [update(users, user_id, { name: anonymous_name, email: anonymousEmail(user_id), updated_at: recorded_at })])
 ]
 
-/** What is removed from the journal; streams of members include contact records. The rest projects to the same rows. */
+/** What is removed from the journal; streams of members include contact records and attachments. The rest projects to the same rows. */
 export const eraseFromJournal = ({
   id,
   kept_custom_fields,
@@ -84,6 +84,8 @@ export const eraseFromJournal = ({
     number: word,
     address: word,
     url: word,
+    original_name: word,
+    category: null,
     ...(user_id === null ? {} : { email: anonymousEmail(user_id) })
   },
   ...(kept_custom_fields === undefined ? {} : { kept: { custom_fields: kept_custom_fields } })

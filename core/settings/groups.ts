@@ -67,9 +67,24 @@ export const settingGroups = {
     default_hire_days: integer({ default: 1, min: 1, max: 3650 })
   },
   mail: {
+    sender_name: text({ nullable: true, on_null: "clear", describe: "Without it the company's name" }),
+    sender_address: text({
+      nullable: true,
+      on_null: "clear",
+      format: "email",
+      describe: "Without it the company's e-mail. Mail servers send here what they could not deliver"
+    }),
+    reply_to: text({ nullable: true, on_null: "clear", format: "email" }),
+    always_bcc: text({
+      nullable: true,
+      on_null: "clear",
+      format: "email",
+      describe: "Gets a blind copy of every message"
+    }),
     smtp_url: secretText({
       max: 2048,
-      describe: "smtp://user:password@host:587; without it the server's own environment"
+      format: "smtp",
+      describe: "smtp://user:password@host:587; FLIGHTCASE_SMTP_URL comes before it"
     })
   },
   action_log: { retention_months: integer({ default: 12, min: 1, max: 1200 }) }

@@ -6,6 +6,7 @@ import { Effect, Result } from "effect"
 import * as Shown from "../../core/kernel/answer-schema.ts"
 import { command, type Endpoint, type Failure, get } from "../../core/kernel/endpoint.ts"
 import { boolean, text } from "../../core/kernel/field.ts"
+import { lastPosition } from "../../core/kernel/journal.ts"
 import type { JsonObject } from "../../core/kernel/json.ts"
 import { forbidden, invalid, type Rejection } from "../../core/kernel/rejection.ts"
 import { created, listOf, noContent, ok, renderById, resource, viewContext } from "../../core/kernel/resource.ts"
@@ -82,10 +83,11 @@ const unknownEvent = ({ all }: WebhookKinds, name: string): string => {
   return `There is no event ${JSON.stringify(name)}.${known} GET /api/v1/webhook_events lists all.`
 }
 
+const nextPosition = Effect.flatMap(Store, (store) => Effect.map(lastPosition(store), (last) => last + 1))
 /** After the commit: what is subscribed to is read anew, and what happened meanwhile is queued. */
-const changed = (api: WebhookApi) =>
+const changed = (api: WebhookApi, id: number, from: number) =>
   Effect.gen(function* () {
-    yield* api.fan_out.catchUp
+    yield* api.fan_out.catchUp(id, from)
     yield* (yield* Store).sql.afterCommit(Effect.sync(api.subscriptions.forget))
   })
 
@@ -131,9 +133,11 @@ const create = (api: WebhookApi) =>
       Effect.gen(function* () {
         const secret = newSecret()
         const { key } = yield* serverContext
+        const told_from = yield* nextPosition
         yield* (yield* Store).apply([
           insert(webhooks, {
             id,
+            told_from,
             url: input.values.url ?? "",
             events: input.values.events ?? [],
             is_active: true,
@@ -151,7 +155,7 @@ const create = (api: WebhookApi) =>
             deleted_at: null
           })
         ])
-        yield* changed(api)
+        yield* changed(api, id, told_from)
         return created({ webhook: yield* withSecret(id, secret, input) })
       })
   })
@@ -176,17 +180,18 @@ const change = (api: WebhookApi) =>
         const store = yield* Store
         const before = (yield* lockWebhook(id)) ?? input.rows.id
         const { events, is_active, url } = input.values
+        const from = yield* nextPosition
         yield* store.apply([
           update(webhooks, id, {
             ...(url === undefined ? {} : { url }),
             ...(events === undefined ? {} : { events }),
             ...(is_active === undefined ? {} : { is_active }),
-            ...(is_active === true && !before.is_active ? healthy : {}),
+            ...(is_active === true && !before.is_active ? { ...healthy, told_from: from } : {}),
             updated_at: input.now
           }),
           ...(is_active === false ? [dropWaiting(id)] : [])
         ])
-        yield* changed(api)
+        yield* changed(api, id, from)
         return ok(yield* renderById(webhookResource, id, [], viewContext(input)))
       })
   })

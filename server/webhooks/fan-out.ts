@@ -24,7 +24,9 @@ import { every_event, type Subscriptions, wants } from "./subscriptions.ts"
 const range = Schema.Struct({
   from: Schema.Int,
   /** Null: to the end of the journal as it is then. */
-  to: Schema.NullOr(Schema.Int)
+  to: Schema.NullOr(Schema.Int),
+  /** For this webhook alone; null: for all. */
+  webhook_id: Schema.NullOr(Schema.Int)
 })
 type Range = typeof range.Type
 
@@ -33,10 +35,10 @@ export interface FanOut {
   /** In the transaction that records the events. */
   readonly recorded: (events: ReadonlyArray<StoredEvent>) => ServerEndpoint<void>
   /**
-   * In the transaction that changes a subscription: queues a look at everything from here on, once no server believes
-   * any more what was subscribed before.
+   * In the transaction that changes a subscription: queues a look at everything from a position on, once no server
+   * believes any more what was subscribed before.
    */
-  readonly catchUp: StoreRead<void>
+  readonly catchUp: (webhook_id: number, from: number) => StoreRead<void>
 }
 
 /** Longer than any server believes what it has in memory. */
@@ -51,11 +53,15 @@ export const makeFanOut = (kinds: WebhookKinds, subscriptions: Subscriptions, wa
     attempts_max: 20,
     waits_seconds: [1, 5, 30, 120, 600],
     at_a_time: 2,
-    run: ({ from, to }) =>
+    run: ({ from, to, webhook_id }) =>
       Effect.gen(function* () {
         const store = yield* Store
         const end = to ?? (yield* lastPosition(store))
-        const subscribers = yield* store.find(webhooks, { is_active: true }, { order: ["id"] })
+        const subscribers = yield* store.find(
+          webhooks,
+          { is_active: true, ...(webhook_id === null ? {} : { id: webhook_id }) },
+          { order: ["id"] }
+        )
         const queued = yield* queueEvents(kinds, { from, to: end }, subscribers)
         if (queued > 0) wake()
         return { queued }
@@ -73,14 +79,16 @@ export const makeFanOut = (kinds: WebhookKinds, subscriptions: Subscriptions, wa
         if (names.size === 0 || first === undefined || !events.some(({ type }) => causes(names, type))) return
         const { jobs } = yield* serverContext
         const to = first.position + events.length - 1
-        yield* jobs.offer(jobOffer(job, { from: first.position, to }, { subject: String(first.position) }))
+        const range = { from: first.position, to, webhook_id: null }
+        yield* jobs.offer(jobOffer(job, range, { subject: String(first.position) }))
       }),
-    catchUp: Effect.gen(function* () {
-      const from = (yield* lastPosition(yield* Store)) + 1
-      const { jobs } = yield* serverContext
-      const subject = `from:${from}:${yield* Clock.currentTimeMillis}`
-      yield* jobs.offer(jobOffer(job, { from, to: null }, { subject, delay_seconds: catch_up_seconds }))
-    })
+    catchUp: (webhook_id, from) =>
+      Effect.gen(function* () {
+        const { jobs } = yield* serverContext
+        const subject = `${webhook_id}:${from}:${yield* Clock.currentTimeMillis}`
+        const range = { from, to: null, webhook_id }
+        yield* jobs.offer(jobOffer(job, range, { subject, delay_seconds: catch_up_seconds }))
+      })
   }
 }
 
@@ -140,7 +148,7 @@ const queueMessages = Effect.fnUntraced(function* (
     return body === undefined
       ? []
       : subscribers
-          .filter((webhook) => wants(webhook, message.kind.name))
+          .filter((webhook) => wants(webhook, message.kind.name) && message.event.position >= webhook.told_from)
           .map((webhook) => deliveryOf(webhook.id, message, body, now))
   })
   yield* (yield* Store).apply(rows.map((row) => insert(webhook_deliveries, row)))

@@ -18,6 +18,8 @@ import { lease_reclaim_fields, reclaimLeases } from "./reclaim-leases.ts"
 import { command_fields, decideInOrder, upgradeRequired, wireCommands } from "./commands.ts"
 import { client_schema_min, deviceEndpoints, replica_devices, findCallingDevice, registerDevice } from "./devices.ts"
 import { fillEndpoints } from "./snapshot-api.ts"
+import { lost_files_field } from "./files.ts"
+import { fileEndpoints } from "./files-api.ts"
 import { lease } from "./leases.ts"
 import { requireOwnReplica } from "./push.ts"
 import { shapeAnswer } from "./shape.ts"
@@ -149,14 +151,15 @@ const push = postQuery("/api/v1/sync/commands", {
   authorize: findCallingDevice,
   fields: {
     replica_id: integer({ required: true, min: 1 }),
-    commands: list(command_fields, { required: true, min_items: 1, max_items: commands_per_push_max })
+    commands: list(command_fields, { required: true, min_items: 1, max_items: commands_per_push_max }),
+    lost_files: lost_files_field
   },
   run: (input) =>
     Effect.gen(function* () {
       const commands = yield* wireCommands(input.values.commands!)
       const replica = yield* requireOwnReplica(input.values.replica_id!, input.viewer, false)
       if (replica.schema_version < client_schema_min) return upgradeRequired(replica.schema_version, client_schema_min)
-      return ok({ verdicts: yield* decideInOrder(replica.id, commands, input.viewer) })
+      return ok({ verdicts: yield* decideInOrder(replica.id, commands, input.viewer, input.values.lost_files) })
     })
 })
 
@@ -172,6 +175,7 @@ export const syncSlice: Slice = {
     push,
     ...deviceEndpoints,
     ...bundleEndpoints,
+    ...fileEndpoints,
     ...fillEndpoints,
     get("/api/v1/sync/shape", {
       answer: messagesShown,

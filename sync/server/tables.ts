@@ -87,6 +87,24 @@ export const verdicts_before: TableSuccession = {
   }
 }
 
+/**
+ * Files that devices have sent ahead of the commands that name them, by who sent them: whoever knows the SHA-256 of a
+ * file has not thereby the file. Forgotten after a while; a device then sends the file again.
+ */
+export const received_files = plainTable(
+  "received_files",
+  "key",
+  {
+    key: text({ max: 90 }),
+    user_id: integer(),
+    sha256: text({ max: 64 }),
+    mime_type: text(),
+    size_bytes: integer({ max: Number.MAX_SAFE_INTEGER }),
+    received_at: timestamp()
+  },
+  { indexes: [["received_at"]] }
+)
+
 /** What each user was last allowed to see; the version never goes back, so handles are never reused (sync.md 1.6). */
 export const reader_grants = plainTable("reader_grants", "user_id", {
   user_id: integer(),
@@ -94,4 +112,4 @@ export const reader_grants = plainTable("reader_grants", "user_id", {
   version: integer()
 })
 
-export const sync_tables = [replicas, id_leases, id_claims, replica_verdicts, reader_grants]
+export const sync_tables = [replicas, id_leases, id_claims, replica_verdicts, received_files, reader_grants]

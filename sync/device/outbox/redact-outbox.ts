@@ -25,6 +25,7 @@ import {
   type RowLabel,
   type ValueDifference
 } from "../outcomes/outcome.ts"
+import type { WireFile } from "../../protocol/wire.ts"
 import { readMeta } from "../replica/local-tables.ts"
 import { decodeErased } from "../replica/rows.ts"
 import type { Outbox } from "./outbox.ts"
@@ -177,8 +178,18 @@ const streamsOf = (
   ...Object.entries(ids).flatMap(([table, made]) => made.map((id) => streamOf(tables.get(table)?.entity ?? table, id))),
   ...Object.entries((catalogue.endpoint(name)?.params ?? {}) as Params).map(([param, { table }]) =>
     streamOf(table.entity, payload.params[param] ?? "")
-  )
+  ),
+  ...writtenStreams(catalogue, name, payload)
 ]
+/** The streams that a command says it writes, by its path and body. */
+const writtenStreams = (
+  catalogue: Catalogue,
+  name: string,
+  { body, params }: OutboxCommand["payload"]
+): ReadonlyArray<string> => {
+  const endpoint = catalogue.endpoint(name)
+  return endpoint?.kind === "command" ? (endpoint.streams?.(params, body) ?? []) : []
+}
 
 export const redactionOfOutbox = (
   catalogue: Catalogue,
@@ -189,11 +200,19 @@ export const redactionOfOutbox = (
   const tables = new Map(catalogue.tables.map((table) => [table.name, table]))
   const withoutUnseen = redactOutcome(tables, columnsSeenBy(redaction, erased), erased)
   const sent = (command: OutboxCommand): OutboxCommand["payload"] => {
-    const body: JsonObject = streamsOf(catalogue, tables, command).reduce(
-      (left, stream) => scrubbed(left, erased.ofStream(stream)),
-      command.payload.body
-    )
-    return body === command.payload.body ? command.payload : { ...command.payload, body }
+    const { body, files } = command.payload
+    const streams = streamsOf(catalogue, tables, command)
+    const scrub = (given: JsonObject): JsonObject =>
+      streams.reduce((left, stream) => scrubbed(left, erased.ofStream(stream)), given)
+    const left = scrub(body)
+    if (files === undefined) return left === body ? command.payload : { ...command.payload, body: left }
+    // What a file was called may be somebody's name.
+    const named = Object.entries(files).map(([field, file]): [string, WireFile] => [
+      field,
+      { ...file, name: String(scrub({ original_name: file.name })["original_name"]) }
+    ])
+    const same = left === body && named.every(([field, { name }]) => files[field]?.name === name)
+    return same ? command.payload : { ...command.payload, body: left, files: Object.fromEntries(named) }
   }
   return {
     sent: erasures.scrubs.length === 0 ? undefined : sent,
