@@ -17,7 +17,7 @@ import { memberAnonymised } from "../personal-data/events.ts"
 import { type Attachable, attachableOf, attachables, mayRead, mayWrite } from "./attachables.ts"
 import { attachFile } from "./decide.ts"
 import { attachableStream, attachmentCreated, attachmentDeleted, deletedAttachment } from "./events.ts"
-import { type AttachmentRow, attachmentFields, attachments, file_bytes_max } from "./schema.ts"
+import { type AttachmentRow, attachmentFields, attachments } from "./schema.ts"
 
 /** The signed addresses of files are the server's to give. */
 const addressOf = Effect.map(Effect.serviceOption(CommandRuntime), (runtime) =>
@@ -115,8 +115,6 @@ const show = get("/api/v1/attachments/{id}", {
   run: (input) => Effect.map(renderOne(attachmentResource, input.rows.id, input.query, viewContext(input)), ok)
 })
 
-/** The form around the file, its other fields and the boundaries. */
-const form_bytes_max = 64 * 1_024
 const create = command("POST", "/api/v1/attachments", {
   answer: { attachment: Shown.row(() => attachmentResource) },
   error_answers: { 404: null },
@@ -125,7 +123,6 @@ const create = command("POST", "/api/v1/attachments", {
   ...writing,
   fields: attachmentFields,
   uploads: true,
-  body_max: file_bytes_max + form_bytes_max,
   creates: [attachments],
   streams: (_params, body) => [attachableStream(body)],
   facts: ({ values: { attachable_id, attachable_type }, viewer }) =>

@@ -2,25 +2,12 @@
 import { Result } from "effect"
 import type { Decided, UploadedFile } from "../kernel/endpoint.ts"
 import type { DecideContext } from "../kernel/decide-context.ts"
+import { upload_bytes_max } from "../kernel/body-limits.ts"
 import { initialRow } from "../kernel/crud-resource.ts"
 import { invalidField } from "../kernel/rejection.ts"
+import { shownFileName } from "../values/file-name.ts"
 import { attachmentCreated } from "./events.ts"
-import { type AttachmentRow, attachmentFields, attachments, file_bytes_max } from "./schema.ts"
-
-const name_chars_max = 255
-/**
- * The name a file is kept under: the last part of what its sender called it, without control characters; "file" where
- * nothing is left. Its beginning, but with its ending, where it is too long.
- */
-export const fileName = (sent: string): string => {
-  const [last = ""] = sent.toWellFormed().split(/[/\\]/).slice(-1)
-  // oxlint-disable-next-line no-control-regex -- these are what is taken out
-  const plain = last.replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, "").trim()
-  if (plain === "" || plain === "." || plain === "..") return "file"
-  if (plain.length <= name_chars_max) return plain
-  const ending = /\.[^.]{1,20}$/.exec(plain)?.[0] ?? ""
-  return plain.slice(0, name_chars_max - ending.length).toWellFormed() + ending
-}
+import { type AttachmentRow, attachmentFields, attachments } from "./schema.ts"
 
 /**
  * A UUID of version 8 (RFC 9562) from the content's SHA-256 and the row's id: the same wherever the command is decided,
@@ -36,8 +23,8 @@ export const attachmentUuid = (sha256: string, id: number): string => {
 export const fileProblem = (file: Pick<UploadedFile, "size_bytes"> | undefined): string | undefined =>
   file === undefined
     ? "The file field is required: send the file as multipart/form-data."
-    : file.size_bytes > file_bytes_max
-      ? `The file must not be larger than ${file_bytes_max / 1_048_576} MB (${file_bytes_max} bytes); this one has ${file.size_bytes}.`
+    : file.size_bytes > upload_bytes_max
+      ? `The file must not be larger than ${upload_bytes_max / 1_048_576} MB (${upload_bytes_max} bytes); this one has ${file.size_bytes}.`
       : undefined
 
 export const attachFile = (
@@ -58,7 +45,7 @@ export const attachFile = (
     attachable_id,
     attachable_type,
     uuid: attachmentUuid(file.sha256, id),
-    original_name: fileName(file.name),
+    original_name: shownFileName(file.name),
     mime_type: file.mime_type,
     file_size: file.size_bytes,
     sha256: file.sha256,

@@ -3,9 +3,6 @@ import { choice, integer, longText, ref, text } from "../kernel/field.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 import { attachable_types, attachables, seesAttachments } from "./attachables.ts"
 
-/** Bytes of one file, the limit included. */
-export const file_bytes_max = 20 * 1_048_576
-
 export const attachmentFields = {
   attachable_type: choice(attachable_types, {
     required: true,
@@ -39,6 +36,7 @@ export const attachments = table(
   },
   {
     named_by: ["original_name"],
+    file: { uuid: "uuid", sha256: "sha256", name: "original_name", mime_type: "mime_type", size_bytes: "file_size" },
     visibility: { all_columns: [], by_row: seesAttachments, says_by: ["attachable_type"] },
     references: attachables.map(({ rule, table: { name }, type }) => ({
       column: "attachable_id",

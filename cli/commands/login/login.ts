@@ -2,6 +2,7 @@
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { hostname } from "node:os"
 import { join } from "node:path"
+import { shownFileName } from "../../../core/values/file-name.ts"
 import type { Command } from "commander"
 import type { Device, Profile } from "../../../sync/device/device.ts"
 import type { MoveResult } from "../../../sync/device/recovery/move-unsent.ts"
