@@ -3,7 +3,7 @@ import { Context, Effect, Option } from "effect"
 import type { Store } from "../core/kernel/store/store.ts"
 import type { BlobStore } from "./files/blob-store.ts"
 import type { Condition } from "./health.ts"
-import type { Jobs } from "./jobs/jobs.ts"
+import type { Jobs } from "./jobs/offers.ts"
 import type { Log } from "./log.ts"
 import type { Outside } from "./outside.ts"
 

@@ -2,8 +2,13 @@
 import { abilitiesOf } from "../core/users/abilities.ts"
 import { erasedBytes } from "./erased-bytes.ts"
 import { feedsSlice } from "./feeds/slice.ts"
+  jobsSlice(() => new Map(jobKindsOf(whole().slices).map((kind) => [kind.kind, kind]))),
 import { inboundSlice } from "./inbound/slice.ts"
 import { filesSlice } from "./files/slice.ts"
+=======
+import { jobsSlice } from "./jobs/api.ts"
+import { jobKindsOf } from "./jobs/jobs.ts"
+>>>>>>> w-jobs
 import { idempotencySlice } from "./idempotency/slice.ts"
 import { mailSlice } from "./mail/slice.ts"
 import { restoreSlice } from "./restore/slice.ts"
@@ -24,6 +29,7 @@ export const serverSlices = (whole: () => Catalogue): ReadonlyArray<ServerSlice>
   restoreSlice,
   secretSettingsSlice,
   feedsSlice,
+<<<<<<< HEAD
   inboundSlice(whole),
   filesSlice,
   mailSlice(),

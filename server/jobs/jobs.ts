@@ -6,25 +6,14 @@ import { Cause, Duration, Effect, Schema, type Scope } from "effect"
 import * as PersistedQueue from "effect/persistence/PersistedQueue"
 import { SqlError } from "effect/sql"
 import type { CommandRuntime } from "../../core/kernel/command-runtime.ts"
-import type { Failure } from "../../core/kernel/failure.ts"
-import { Store, type StoreShape } from "../../core/kernel/store/store.ts"
+import type { Store, StoreShape } from "../../core/kernel/store/store.ts"
 import type { ServerContext } from "../server-context.ts"
 import type { ServerSlice } from "../server-slice.ts"
-import { type JobCounters, type KindCount, makeJobCounters } from "./counters.ts"
-import type { AnyJobKind, JobOffer } from "./job-kind.ts"
-import { countUnfinished, dropLooseNotes, type JobCount, noteOwner, openQueueTable } from "./queue-table.ts"
+import { type JobCounters, makeJobCounters } from "./counters.ts"
+import type { AnyJobKind } from "./job-kind.ts"
+import type { JobOffer, Jobs } from "./offers.ts"
+import { countUnfinished, dropLooseNotes, noteOwner, openQueueTable } from "./queue-table.ts"
 import { type KindQueue, makeWorkers } from "./workers.ts"
-
-export interface Jobs {
-  /** Queues a job in the caller's transaction and answers its id. A subject that was queued before is not queued again. */
-  readonly offer: (offer: JobOffer) => Effect.Effect<string, Failure, Store>
-  /** Attempts of this process since it started, by kind. */
-  readonly counts: () => ReadonlyArray<KindCount>
-  /** Jobs that are not done, by kind and status. */
-  readonly unfinished: Effect.Effect<ReadonlyArray<JobCount>, SqlError.SqlError>
-  /** Forgets jobs that were done so many days ago. Failed ones stay until somebody drops them. */
-  readonly forget: (days: number) => Effect.Effect<void, Failure>
-}
 
 export interface JobQueues {
   readonly jobs: Jobs
@@ -33,7 +22,7 @@ export interface JobQueues {
 }
 
 /** Every kind these slices have jobs of. */
-export const jobKindsOf = (slices: ReadonlyArray<Pick<ServerSlice, "jobs" | "timed">>): ReadonlyArray<AnyJobKind> => [
+export const jobKindsOf = (slices: ReadonlyArray<ServerSlice>): ReadonlyArray<AnyJobKind> => [
   ...new Set(slices.flatMap(({ jobs, timed }) => [...(jobs ?? []), ...(timed ?? []).map(({ kind }) => kind)]))
 ]
 
@@ -50,6 +39,8 @@ export const makeJobQueues = Effect.fnUntraced(function* (kinds: ReadonlyArray<A
   )
   const queues = new Map<string, KindQueue>()
   for (const kind of kinds) {
+    if (!/^[a-z0-9_.]+$/.test(kind.kind))
+      return yield* Effect.die(new Error(`no name for a kind of jobs: ${kind.kind}`))
     if (queues.has(kind.kind)) return yield* Effect.die(new Error(`two kinds of jobs are called ${kind.kind}`))
     const schema = Schema.Struct({ data: kind.data })
     const queue = yield* factory.make({ name: kind.kind, schema, maxAttempts: kind.attempts_max })

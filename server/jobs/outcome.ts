@@ -62,6 +62,7 @@ const clean = (text: string): string => {
 export const shownError = (stored: string | null): string | null => {
   if (stored === null) return null
   if (stored.startsWith("Lock expired after final attempt")) return "The server ended during the last attempt."
-  const [first = ""] = stored.split(/\n\s*at /)
+  // A Schema says `at ["word"]`, which belongs to its message.
+  const [first = ""] = stored.split(/\n\s*at (?!\[)/)
   return clean(first.replace(/^(?:\w*Error|Error): /, "")) || "It failed without saying why."
 }

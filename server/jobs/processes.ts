@@ -4,11 +4,11 @@ import type { StoredEvent } from "../../core/kernel/event.ts"
 import type { Failure } from "../../core/kernel/failure.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
 import type { Process } from "./job-kind.ts"
-import type { Jobs } from "./jobs.ts"
+import type { Jobs } from "./offers.ts"
 
 /**
- * Queues what follows from events that were just recorded. Events enter the journal of a server in one place; what reads
- * it again (rebuild, restore, a replica that follows) does not pass here.
+ * Queues what follows from events that were just recorded. Events enter the journal of a server in one place; what
+ * reads it again (rebuild, restore, a replica that follows) does not pass here.
  */
 export const whatFollows = (
   processes: ReadonlyArray<Process>,

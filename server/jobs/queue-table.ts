@@ -42,7 +42,8 @@ export const openQueueTable = Effect.fnUntraced(function* (
       // Its migrations are part of opening it. What this one starts ends here, before the transaction does.
       yield* Effect.scoped(openStore(store))
       yield* store.run(
-        "create index if not exists effect_queue_unfinished on effect_queue (queue_name, state) where state <> 'completed'"
+        "create index if not exists effect_queue_unfinished on effect_queue (queue_name, state) " +
+          "where state <> 'completed'"
       )
       // A view holds nothing: it is made anew, as this release wants it.
       yield* store.run("drop view if exists system_jobs")
@@ -64,8 +65,8 @@ const now = (store: StoreShape): string => (store.dialect === "pg" ? "now()" : "
 export const makeBell = (store: StoreShape, kind: string): Effect.Effect<void, SqlError.SqlError> =>
   Effect.asVoid(
     store.run(
-      `insert into effect_queue (id, queue_name, element, state, attempts, visible_at, created_at, updated_at) values ` +
-        `('bell:${kind}', '${kind}', 'null', '${bell_state}', 0, ${now(store)}, ${now(store)}, ${now(store)}) ` +
+      `insert into effect_queue (id, queue_name, element, state, attempts, visible_at, created_at, updated_at) ` +
+        `values ('bell:${kind}', '${kind}', 'null', '${bell_state}', 0, ${now(store)}, ${now(store)}, ${now(store)}) ` +
         `on conflict (id, queue_name) do nothing`
     )
   )
@@ -149,7 +150,7 @@ export const dropJob = Effect.fnUntraced(function* (store: StoreShape, id: strin
   const bound = bindings(store.dialect)
   const dropped = yield* store.run(
     `delete from effect_queue as q where q.id = ${bound.bind(id)} and (q.state = 'failed' or (q.state = 'pending' ` +
-      `and (q.acquired_at is null or not ${isHeld(store.dialect)}))) returning q.id`,
+      `and (q.acquired_at is null or not ${isHeld(store.dialect)}))) returning id`,
     bound.values
   )
   if (dropped.length > 0) yield* removeNote(store, id)
@@ -197,7 +198,8 @@ export const noteResult = (
   const json = store.dialect === "pg" ? "::jsonb" : ""
   return Effect.asVoid(
     store.run(
-      `insert into job_notes (job_id, result) values (${bound.bind(job_id)}, ${bound.bind(JSON.stringify(result))}${json}) ` +
+      `insert into job_notes (job_id, result) ` +
+        `values (${bound.bind(job_id)}, ${bound.bind(JSON.stringify(result))}${json}) ` +
         `on conflict (job_id) do update set result = excluded.result`,
       bound.values
     )

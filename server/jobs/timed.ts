@@ -9,7 +9,7 @@ import { bindings } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { jobOffer, type TimedWork } from "./job-kind.ts"
-import type { Jobs } from "./jobs.ts"
+import type { Jobs } from "./offers.ts"
 import { timed_work } from "./schema.ts"
 
 export const cronOf = ({ cron }: Pick<TimedWork, "cron">): Cron.Cron => Cron.parseUnsafe(cron, "UTC")
@@ -78,8 +78,8 @@ const queueOnce = (
       Effect.gen(function* () {
         const { bind, values } = bindings(store.dialect)
         const moved = yield* store.run(
-          `update timed_work set due_at = ${bind(due_at)} where kind = ${bind(work.kind.kind)} and due_at < ${bind(due_at)} ` +
-            "returning kind",
+          `update timed_work set due_at = ${bind(due_at)} where kind = ${bind(work.kind.kind)} ` +
+            `and due_at < ${bind(due_at)} returning kind`,
           values
         )
         if (moved.length > 0) yield* jobs.offer(jobOffer(work.kind, { due_at }, { subject: due_at }))

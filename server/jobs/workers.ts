@@ -2,25 +2,15 @@
  * The workers of one server process: as many for each kind as it may do at a time, and the dispatcher that wakes them
  * for what falls due. A worker that fails goes on after a pause; at the end those at work have a moment to finish.
  */
-import { Cause, Effect, Exit, Fiber, Latch, Schedule } from "effect"
+import { Effect, Exit, Fiber, Latch } from "effect"
 import type * as PersistedQueue from "effect/persistence/PersistedQueue"
 import type { CommandRuntime } from "../../core/kernel/command-runtime.ts"
-import { type Store, type StoreShape } from "../../core/kernel/store/store.ts"
+import type { Store, StoreShape } from "../../core/kernel/store/store.ts"
 import type { ServerContext } from "../server-context.ts"
+import { runAttempt } from "./attempt.ts"
 import type { JobCounters } from "./counters.ts"
 import type { AnyJobKind } from "./job-kind.ts"
-import { failedAttempt } from "./outcome.ts"
-import {
-  dueKinds,
-  makeBell,
-  noteProgress,
-  noteResult,
-  type QueueStore,
-  ringBell,
-  setFailed,
-  setWaiting,
-  type Taken
-} from "./queue-table.ts"
+import { dueKinds, makeBell, type QueueStore, ringBell } from "./queue-table.ts"
 
 export interface KindQueue {
   readonly kind: AnyJobKind
@@ -32,11 +22,6 @@ type Needs = Store | CommandRuntime | ServerContext
 const look_millis = 1_000
 /** For jobs under way when the server stops; what takes longer is released and begins anew. */
 const stop_patience_millis = 3_000
-/** Writing down how an attempt ended is tried for about as long as its lock holds. */
-const settling = Schedule.min([Schedule.exponential(200, 1.5), Schedule.spaced(5_000)]).pipe(
-  Schedule.upTo({ duration: 45_000 })
-)
-const pause = (failures: number): number => Math.min(30_000, 500 * 2 ** Math.min(failures, 6))
 
 export interface Workers {
   /** Asks at once what is due. */
@@ -54,6 +39,14 @@ interface Crew extends KindQueue {
   is_open: boolean
   busy: number
 }
+interface Worker {
+  readonly crew: Crew
+  is_busy: boolean
+}
+interface Running {
+  readonly worker: Worker
+  readonly fiber: Fiber.Fiber<void>
+}
 
 export const makeWorkers = (
   store: StoreShape,
@@ -64,141 +57,102 @@ export const makeWorkers = (
   const crews = new Map<string, Crew>()
   for (const one of queues) crews.set(one.kind.kind, { ...one, gate: Latch.makeUnsafe(false), is_open: false, busy: 0 })
   const asked = Latch.makeUnsafe(false)
-  let is_stopping = false
-
-  const worker = (crew: Crew, mine: { busy: boolean }): Effect.Effect<void, never, Needs> =>
-    Effect.gen(function* () {
-      yield* crew.gate.await
-      for (let failures = 0; !is_stopping;) {
-        const exit = yield* crew.queue
-          .take(({ data }, { attempts, id }) =>
-            Effect.suspend(() => {
-              mine.busy = true
-              crew.busy++
-              return runAttempt(store, counters, crew.kind, data, {
-                kind: crew.kind.kind,
-                job_id: id,
-                attempt: attempts
-              })
-            })
-          )
-          .pipe(
-            Effect.ensuring(
-              Effect.sync(() => {
-                if (mine.busy) crew.busy--
-                mine.busy = false
-              })
-            ),
-            Effect.exit
-          )
-        if (Exit.isSuccess(exit)) failures = 0
-        else {
-          yield* Effect.logWarning(`a worker of ${crew.kind.kind} failed and goes on after a pause`, exit.cause)
-          yield* jitteredSleep(pause(failures++))
-        }
-      }
-    })
-
-  const open = Effect.fnUntraced(function* (crew: Crew) {
-    yield* makeBell(store, crew.kind.kind)
-    crew.is_open = true
-    yield* crew.gate.open
-  })
-  const look = Effect.gen(function* () {
-    for (const kind of yield* dueKinds(store, [...crews.keys()])) {
-      const crew = crews.get(kind)
-      if (crew === undefined) continue
-      if (!crew.is_open) yield* open(crew)
-      else if (crew.busy < crew.kind.at_a_time) yield* ringBell(queue_store, kind)
-    }
-  })
-  const dispatcher = Effect.gen(function* () {
-    for (let failures = 0; ;) {
-      asked.closeUnsafe()
-      const exit = yield* Effect.exit(look)
-      if (Exit.isSuccess(exit)) {
-        if (failures > 0) yield* Effect.logInfo("jobs are taken again")
-        failures = 0
-        yield* Effect.raceFirst(Effect.sleep(look_millis), asked.await)
-      } else {
-        if (failures === 0) yield* Effect.logWarning("jobs cannot be taken now", exit.cause)
-        yield* jitteredSleep(pause(failures++))
-      }
-    }
-  })
-
+  const stopping = { is_stopping: false }
   const start = Effect.forEach(
     [...crews.values()].flatMap((crew) => Array.from({ length: crew.kind.at_a_time }, () => crew)),
-    (crew) => {
-      const mine = { busy: false }
-      return Effect.map(Effect.forkDetach(Effect.interruptible(worker(crew, mine))), (fiber) => ({ fiber, mine }))
+    (crew): Effect.Effect<Running, never, Needs> => {
+      const worker: Worker = { crew, is_busy: false }
+      const working = Effect.interruptible(workOf(worker, store, counters, stopping))
+      return Effect.map(Effect.forkDetach(working), (fiber) => ({ fiber, worker }))
     }
   )
-  const stop = (workers: ReadonlyArray<{ readonly fiber: Fiber.Fiber<void>; readonly mine: { busy: boolean } }>) =>
-    Effect.gen(function* () {
-      is_stopping = true
-      const [busy, idle] = [workers.filter(({ mine }) => mine.busy), workers.filter(({ mine }) => !mine.busy)]
-      yield* Fiber.interruptAll(idle.map(({ fiber }) => fiber))
-      yield* Effect.timeoutOption(
-        Effect.interruptible(Fiber.awaitAll(busy.map(({ fiber }) => fiber))),
-        stop_patience_millis
-      )
-      yield* Fiber.interruptAll(busy.map(({ fiber }) => fiber))
-    })
+  const stop = (running: ReadonlyArray<Running>): Effect.Effect<void> => {
+    stopping.is_stopping = true
+    return stopped(running)
+  }
+  const dispatch = dispatcher(look(store, queue_store, crews), asked)
   return {
     wake: () => asked.openUnsafe(),
     isOpen: (kind) => crews.get(kind)?.is_open === true,
-    work: crews.size === 0 ? Effect.never : Effect.acquireUseRelease(start, () => dispatcher, stop)
+    work: crews.size === 0 ? Effect.never : Effect.acquireUseRelease(start, () => dispatch, stop)
   }
 }
 
-const jitteredSleep = (millis: number): Effect.Effect<void> =>
-  Effect.suspend(() => Effect.sleep(millis * (1 + Math.random() / 10)))
-
-/**
- * One attempt, and what it came to: nothing more to do where it succeeded; a failure ends it here, with an error for
- * people. Fails only where that could not be written down: the queue then tries again by itself.
- */
-const runAttempt = Effect.fnUntraced(function* (
+/** One worker's life: it takes a job, does it, takes the next. */
+const workOf = Effect.fnUntraced(function* (
+  worker: Worker,
   store: StoreShape,
   counters: JobCounters,
-  kind: AnyJobKind,
-  data: unknown,
-  taken: Taken
-) {
-  const { attempt, job_id } = taken
-  counters.begun(kind.kind)
-  const run = kind.run(data, {
-    job_id,
-    number: attempt,
-    is_last: attempt >= kind.attempts_max,
-    progress: progressOf(store, job_id)
+  stopping: { readonly is_stopping: boolean }
+): Effect.fn.Return<void, never, Needs> {
+  const { crew } = worker
+  const kind = crew.kind.kind
+  const begin = Effect.sync(() => {
+    worker.is_busy = true
+    crew.busy++
   })
-  const exit = yield* Effect.exit(Effect.scoped(run))
-  if (Exit.isSuccess(exit)) {
-    const result = exit.value
-    if (result !== undefined) yield* Effect.retry(noteResult(store, job_id, result), settling)
-    return
-  }
-  const { error, is_defect, wait_seconds } = failedAttempt(kind, job_id, attempt, exit.cause)
-  counters.failed(kind.kind, wait_seconds === undefined)
-  const about = { job_id, attempt, error, ...(wait_seconds === undefined ? {} : { again_in_seconds: wait_seconds }) }
-  if (is_defect) yield* Effect.logError("a job failed unexpectedly", about, exit.cause)
-  else yield* Effect.logWarning(wait_seconds === undefined ? "a job failed for good" : "a job failed", about)
-  yield* Effect.retry(
-    wait_seconds === undefined ? setFailed(store, taken, error) : setWaiting(store, taken, error, wait_seconds),
-    settling
+  const end = Effect.sync(() => {
+    if (worker.is_busy) crew.busy--
+    worker.is_busy = false
+  })
+  const one = crew.queue.take(({ data }, { attempts, id }) =>
+    Effect.andThen(begin, runAttempt(store, counters, crew.kind, data, { kind, job_id: id, attempt: attempts }))
   )
+  yield* crew.gate.await
+  for (let failures = 0; !stopping.is_stopping;) {
+    const exit = yield* Effect.exit(Effect.ensuring(one, end))
+    if (Exit.isSuccess(exit)) failures = 0
+    else {
+      yield* Effect.logWarning("a worker failed and goes on after a pause", { kind }, exit.cause)
+      yield* pause(failures++)
+    }
+  }
 })
 
-/** Writes progress where it has moved by a hundredth; what cannot be written is left out. */
-const progressOf = (store: StoreShape, job_id: string) => {
-  let written = -10
-  return (done: number): Effect.Effect<void> =>
-    Effect.suspend(() => {
-      const thousandths = Math.round(Math.min(1, Math.max(0, done)) * 1_000)
-      if (Number.isNaN(thousandths) || Math.abs(thousandths - written) < 10) return Effect.void
-      written = thousandths
-      return Effect.ignore(noteProgress(store, job_id, thousandths))
-    })
-}
+/** Those without a job end at once. */
+const stopped = Effect.fnUntraced(function* (running: ReadonlyArray<Running>) {
+  const busy = running.filter(({ worker }) => worker.is_busy)
+  yield* Fiber.interruptAll(running.filter(({ worker }) => !worker.is_busy).map(({ fiber }) => fiber))
+  if (busy.length === 0) return
+  const done = Fiber.awaitAll(busy.map(({ fiber }) => fiber))
+  yield* Effect.timeoutOption(Effect.interruptible(done), stop_patience_millis)
+  yield* Fiber.interruptAll(busy.map(({ fiber }) => fiber))
+})
+
+/** Wakes the workers of each kind that has a job nobody does. */
+const look = (store: StoreShape, queue_store: QueueStore, crews: ReadonlyMap<string, Crew>) =>
+  Effect.gen(function* () {
+    for (const kind of yield* dueKinds(store, [...crews.keys()])) {
+      const crew = crews.get(kind)
+      if (crew === undefined || crew.busy >= crew.kind.at_a_time) continue
+      if (crew.is_open) yield* ringBell(queue_store, kind)
+      else {
+        yield* makeBell(store, kind)
+        crew.is_open = true
+        yield* crew.gate.open
+      }
+    }
+  })
+
+/** Looks every second, and at once when asked; says when it cannot, and when it can again. */
+const dispatcher = Effect.fnUntraced(function* (
+  look: Effect.Effect<void, unknown>,
+  asked: Latch.Latch
+): Effect.fn.Return<never> {
+  for (let failures = 0; ;) {
+    asked.closeUnsafe()
+    const exit = yield* Effect.exit(look)
+    if (Exit.isSuccess(exit)) {
+      if (failures > 0) yield* Effect.logInfo("jobs are taken again")
+      failures = 0
+      yield* Effect.raceFirst(Effect.sleep(look_millis), asked.await)
+    } else {
+      if (failures === 0) yield* Effect.logWarning("jobs cannot be taken now", exit.cause)
+      yield* pause(failures++)
+    }
+  }
+})
+
+/** Doubled with each failure from half a second to 30 s, and up to a tenth longer. */
+const pause = (failures: number): Effect.Effect<void> =>
+  Effect.suspend(() => Effect.sleep(Math.min(30_000, 500 * 2 ** Math.min(failures, 6)) * (1 + Math.random() / 10)))
