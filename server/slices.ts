@@ -2,14 +2,11 @@
 import { abilitiesOf } from "../core/users/abilities.ts"
 import { erasedBytes } from "./erased-bytes.ts"
 import { feedsSlice } from "./feeds/slice.ts"
-  jobsSlice(() => new Map(jobKindsOf(whole().slices).map((kind) => [kind.kind, kind]))),
 import { inboundSlice } from "./inbound/slice.ts"
 import { filesSlice } from "./files/slice.ts"
-=======
+import { idempotencySlice } from "./idempotency/slice.ts"
 import { jobsSlice } from "./jobs/api.ts"
 import { jobKindsOf } from "./jobs/jobs.ts"
->>>>>>> w-jobs
-import { idempotencySlice } from "./idempotency/slice.ts"
 import { mailSlice } from "./mail/slice.ts"
 import { restoreSlice } from "./restore/slice.ts"
 import { systemSlice } from "./system/api.ts"
@@ -29,7 +26,7 @@ export const serverSlices = (whole: () => Catalogue): ReadonlyArray<ServerSlice>
   restoreSlice,
   secretSettingsSlice,
   feedsSlice,
-<<<<<<< HEAD
+  jobsSlice(() => new Map(jobKindsOf(whole().slices).map((kind) => [kind.kind, kind]))),
   inboundSlice(whole),
   filesSlice,
   mailSlice(),
