@@ -53,11 +53,12 @@ export interface DispatcherOptions {
   readonly send: Send
   /** After each attempt, outside of any transaction. */
   readonly attempted: (told: AttemptTold) => Effect.Effect<void, Failure, Store>
-  /** After a webhook was turned off for its failures. */
+  /** In the transaction that turns a webhook off for its failures. */
   readonly disabled: (
     webhook: WebhookRow,
-    reason: DisabledReason
-  ) => Effect.Effect<void, Failure, Store | CommandRuntime | ServerContext>
+    reason: DisabledReason,
+    at: string
+  ) => Effect.Effect<void, Failure, Store | CommandRuntime>
 }
 type Working = Store | CommandRuntime | ServerContext
 
@@ -171,8 +172,14 @@ const attemptDelivery = Effect.fnUntraced(function* (
       : yield* sendSigned(options.send, webhook.url, { ...delivery, body, secrets, now_millis: begun_millis })
   const duration_ms = performance.now() - begun
   const now = yield* Clock.currentTimeMillis
-  const waits = outside.webhooks_waits_seconds ?? usual_waits_seconds
-  const recorded = yield* recordAttempt({ delivery, outcome, duration_ms, now }, waits, yield* Random.next)
+  yield* recordAttempt(
+    { delivery, outcome, duration_ms, now },
+    {
+      waits_seconds: outside.webhooks_waits_seconds ?? usual_waits_seconds,
+      chance: yield* Random.next,
+      disabled: options.disabled
+    }
+  )
   yield* options.attempted({
     webhook_id: webhook.id,
     user_id: webhook.user_id,
@@ -182,7 +189,6 @@ const attemptDelivery = Effect.fnUntraced(function* (
     body_bytes: Buffer.byteLength(body),
     duration_ms
   })
-  if (recorded.disabled !== undefined) yield* options.disabled(recorded.disabled.webhook, recorded.disabled.reason)
 })
 /** Nothing is left of what it was to tell. */
 const dropDelivery = Effect.fnUntraced(function* (key: string) {

@@ -28,10 +28,12 @@ export interface Attempted {
   readonly duration_ms: number
   readonly now: number
 }
-export interface Recorded {
-  /** The webhook was turned off by this attempt. */
-  readonly disabled: { readonly webhook: WebhookRow; readonly reason: DisabledReason } | undefined
-  readonly webhook: WebhookRow | undefined
+export interface Recording<R> {
+  readonly waits_seconds: ReadonlyArray<number>
+  /** Chance, 0 to 1: spreads attempts. */
+  readonly chance: number
+  /** In the transaction, where the webhook was turned off by this attempt. */
+  readonly disabled: (webhook: WebhookRow, reason: DisabledReason, at: string) => Effect.Effect<void, Failure, R>
 }
 
 /** Seconds until the next attempt; undefined where none follows. `chance`: 0 to 1. */
@@ -103,36 +105,32 @@ const deliveryAfter = (
 }
 
 /** Writes an attempt down, in one transaction. */
-export const recordAttempt = (
+export const recordAttempt = <R>(
   attempted: Attempted,
-  waits: ReadonlyArray<number>,
-  chance: number
-): Effect.Effect<Recorded, Failure, Store> =>
+  { chance, disabled, waits_seconds }: Recording<R>
+): Effect.Effect<void, Failure, Store | R> =>
   Effect.flatMap(Store, (store) =>
     store.transaction(
       Effect.gen(function* () {
         const { delivery, now, outcome } = attempted
         const webhook = yield* lockWebhook(delivery.webhook_id)
         // Deleted meanwhile, and its deliveries with it.
-        if (webhook === undefined) return { disabled: undefined, webhook }
+        if (webhook === undefined) return
         const counts = delivery.purpose === "event"
         const failed = outcome.error !== null
         const health = counts && failed ? healthAfterFailure(webhook, outcome.status, now) : undefined
         const is_over = !counts || outcome.status === gone || !webhook.is_active
-        const wait = is_over ? undefined : waitAfter(delivery.attempts + 1, outcome, waits, chance)
-        const [id] = yield* allocateIds(webhook_logs.name, 1)
+        const wait = is_over ? undefined : waitAfter(delivery.attempts + 1, outcome, waits_seconds, chance)
+        const ids = yield* allocateIds(webhook_logs.name, 1)
         yield* store.apply([
-          insert(webhook_logs, logOf(attempted, itemAt([id ?? 0], 0))),
+          insert(webhook_logs, logOf(attempted, itemAt(ids, 0))),
           update(webhook_deliveries, delivery.key, deliveryAfter(attempted, wait)),
-          ...(counts && !failed
-            ? [update(webhooks, webhook.id, { consecutive_failures: 0, failing_since: null, last_success_at: instantOf(now) })]
-            : []),
+          ...(counts && !failed ? [update(webhooks, webhook.id, healthy(now))] : []),
           ...(health === undefined ? [] : [update(webhooks, webhook.id, health.set)]),
           ...(health?.reason === undefined ? [] : [dropWaiting(webhook.id)])
         ])
-        const disabled =
-          health?.reason === undefined || !webhook.is_active ? undefined : { webhook, reason: health.reason }
-        return { disabled, webhook }
+        if (health?.reason !== undefined && webhook.is_active) yield* disabled(webhook, health.reason, instantOf(now))
       })
     )
   )
+const healthy = (now: number) => ({ consecutive_failures: 0, failing_since: null, last_success_at: instantOf(now) })

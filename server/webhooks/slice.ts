@@ -19,6 +19,7 @@ import { type AttemptTold, type Dispatcher, type DispatcherOptions, makeDispatch
 import { makeFanOut } from "./fan-out.ts"
 import { type Guard, type Lookup, makeGuard } from "./guard.ts"
 import { webhookKinds } from "./kinds/kinds.ts"
+import { mailOwner } from "./notices.ts"
 import { dropWaiting } from "./outcomes.ts"
 import { dropOldDaily, webhookSettings } from "./retention.ts"
 import { webhook_deliveries, webhook_logs, webhooks } from "./schema.ts"
@@ -28,13 +29,11 @@ import { makeSubscriptions } from "./subscriptions.ts"
 export interface WebhooksOptions {
   /** Told of each attempt; the first one at an event is what is metered (rules/conventions 16). */
   readonly attempted?: DispatcherOptions["attempted"]
-  /** Told when a webhook was turned off for its failures. */
-  readonly disabled?: DispatcherOptions["disabled"]
   readonly lookup?: Lookup
   readonly timeout_millis?: number
 }
 
-export const webhooksSlice = ({ attempted, disabled, lookup, timeout_millis }: WebhooksOptions = {}): ServerSlice => {
+export const webhooksSlice = ({ attempted, lookup, timeout_millis }: WebhooksOptions = {}): ServerSlice => {
   const guards = new Map<boolean, Guard>()
   const guardOf = (allows_private: boolean): Guard => {
     let guard = guards.get(allows_private)
@@ -84,14 +83,12 @@ export const webhooksSlice = ({ attempted, disabled, lookup, timeout_millis }: W
             Effect.sync(() => logAttempt(log, told)),
             attempted?.(told) ?? Effect.void
           ),
-        disabled: (webhook, reason) =>
-          Effect.andThen(
-            Effect.sync(() => {
-              subscriptions.forget()
-              log.at("warn", "webhook turned off", { webhook_id: webhook.id, reason })
-            }),
-            disabled?.(webhook, reason) ?? Effect.void
-          )
+        disabled: (webhook, reason, at) =>
+          Effect.gen(function* () {
+            log.at("warn", "webhook turned off", { webhook_id: webhook.id, reason })
+            yield* (yield* Store).sql.afterCommit(Effect.sync(subscriptions.forget))
+            yield* mailOwner(webhook, reason, at)
+          })
       })
       yield* dispatcher.run
     })
