@@ -19,7 +19,7 @@ import type { ServerSlice } from "./server-slice.ts"
 
 /** `whole` returns the catalogue they become part of, once it is complete. */
 export const serverSlices = (whole: () => Catalogue): ReadonlyArray<ServerSlice> => [
-  systemSlice(),
+  systemSlice(() => whole().slices),
   serverSyncSlice,
   idempotencySlice,
   erasedBytes(),

@@ -19,6 +19,7 @@ import { type AttemptTold, type Dispatcher, type DispatcherOptions, makeDispatch
 import { makeFanOut } from "./fan-out.ts"
 import { type Guard, type Lookup, makeGuard } from "./guard.ts"
 import { webhookKinds } from "./kinds/kinds.ts"
+import { makeWebhookCounts } from "./measured.ts"
 import { mailOwner } from "./notices.ts"
 import { dropWaiting } from "./outcomes.ts"
 import { dropOldDaily, webhookSettings } from "./retention.ts"
@@ -45,6 +46,7 @@ export const webhooksSlice = ({ attempted, lookup, timeout_millis }: WebhooksOpt
   let dispatcher: Dispatcher | undefined
   const wake = (): void => dispatcher?.wake()
   const fan_out = makeFanOut(webhookKinds, subscriptions, wake)
+  const counts = makeWebhookCounts()
   const refusals = new WeakMap<JsonObject, string>()
   const api: WebhookApi = {
     kinds: webhookKinds,
@@ -73,6 +75,7 @@ export const webhooksSlice = ({ attempted, lookup, timeout_millis }: WebhooksOpt
     recorded: (events) => Effect.andThen(turnOffOfLeavers(events, subscriptions.forget), fan_out.recorded(events)),
     jobs: [fan_out.job, dropOldDaily.kind],
     timed: [dropOldDaily],
+    measured: counts.measured,
     background: Effect.gen(function* () {
       const { log, outside } = yield* ServerContext
       dispatcher = makeDispatcher({
@@ -80,7 +83,10 @@ export const webhooksSlice = ({ attempted, lookup, timeout_millis }: WebhooksOpt
         send: sender(guardOf(outside.webhooks_private), timeout_millis),
         attempted: (told) =>
           Effect.andThen(
-            Effect.sync(() => logAttempt(log, told)),
+            Effect.sync(() => {
+              counts.attempted(told.outcome.error)
+              logAttempt(log, told)
+            }),
             attempted?.(told) ?? Effect.void
           ),
         disabled: (webhook, reason, at) =>
