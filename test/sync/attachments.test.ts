@@ -118,13 +118,19 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
     const van = await server.enrol("van")
     await attach(van, source("secret.png"))
     await van.sync()
-    const role = (await server.ask("POST", "/api/v1/roles", { name: "Members", permissions: ["members.view", "members.edit"] })).body.role
+    const role = (
+      await server.ask("POST", "/api/v1/roles", { name: "Members", permissions: ["members.view", "members.edit"] })
+    ).body.role
     const user = (
-      await server.ask("POST", "/api/v1/users", { name: "Eve", email: "eve@example.com", roles: [role.name], active: true })
+      await server.ask("POST", "/api/v1/users", {
+        name: "Eve",
+        email: "eve@example.com",
+        roles: [role.name],
+        active: true
+      })
     ).body.user
-    const { secret } = (
-      await server.ask("POST", "/api/v1/tokens", { name: "eve", abilities: ["*"], user_id: user.id })
-    ).body.token
+    const { secret } = (await server.ask("POST", "/api/v1/tokens", { name: "eve", abilities: ["*"], user_id: user.id }))
+      .body.token
     const eve = await server.enrol("eve", secret)
     const command = {
       n: 1,
@@ -234,7 +240,9 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
     await attach(van, source("b.txt", Buffer.from("b")))
     writeFileSync(waitingPath(join(server.folder, "van"), sha256Of(png)), "something else")
     expect(await van.sync()).toMatchObject({ accepted: 1, rejected: 1, pending: 0 })
-    expect(await van.conflicts()).toMatchObject([{ error: { status: 422, errors: { file: [expect.stringContaining("a.png")] } } }])
+    expect(await van.conflicts()).toMatchObject([
+      { error: { status: 422, errors: { file: [expect.stringContaining("a.png")] } } }
+    ])
   })
 
   it("refused offline leave nothing: too large by a byte, of nothing that is there, without a file", async () => {
@@ -318,8 +326,7 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
     expect((await fetch(addressed(two.url))).status).toBe(404)
     await van.sync()
     await office.sync()
-    for (const device of [van, office])
-      expect((await read(device, "/api/v1/attachments")).attachments).toEqual([])
+    for (const device of [van, office]) expect((await read(device, "/api/v1/attachments")).attachments).toEqual([])
     for (const name of ["van", "office"])
       for (const file of readdirSync(join(server.folder, name)).filter((one) => one.includes("sqlite")))
         expect(readFileSync(join(server.folder, name, file)).includes("Zork"), `${name}/${file}`).toBe(false)
