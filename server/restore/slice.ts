@@ -5,7 +5,7 @@
  */
 import { Effect, Option } from "effect"
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
-import { postQuery, get } from "../../core/kernel/endpoint.ts"
+import { postQuery, get, type SharedDraft } from "../../core/kernel/endpoint.ts"
 import { retryOnConflict } from "../../core/kernel/engine.ts"
 import type { StoredEvent } from "../../core/kernel/event.ts"
 import { type AnyEventType, decodeData } from "../../core/kernel/event-type.ts"
@@ -31,7 +31,7 @@ import { storedEvent } from "../../sync/protocol/shape.ts"
 const events_per_page_max = 2_000
 const page_bytes_max = 64 * 1_048_576
 
-const owned = { ability: "*", permission: null, metering_weight: 0, server_only: true } as const
+const owned = { ability: "*", permission: null, metering_weight: 0, server_only: true } as const satisfies SharedDraft
 /** 403 for everybody but the owner, as all data of the business leaves or arrives. */
 const ownerOnly = ({ viewer }: { readonly viewer: Viewer }): Effect.Effect<void, Rejection> =>
   viewer.is_owner
