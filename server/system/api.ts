@@ -1,7 +1,7 @@
 /** Endpoints about the server itself: health, OpenAPI, the endpoint catalogue, measurements. */
 import { Clock, Effect, Option } from "effect"
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
-import { type Answer, get } from "../../core/kernel/endpoint.ts"
+import { type Answer, get, type SharedDraft } from "../../core/kernel/endpoint.ts"
 import type { JsonObject } from "../../core/kernel/json.ts"
 import { lastPosition } from "../../core/kernel/journal.ts"
 import { notFound } from "../../core/kernel/rejection.ts"
@@ -11,7 +11,7 @@ import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { instantOf } from "../../core/values/time.ts"
 import type { Condition } from "../health.ts"
-import { ServerContext } from "../server-context.ts"
+import { ServerContext, serverContext } from "../server-context.ts"
 import type { ServerSlice } from "../server-slice.ts"
 import { storage_retry_seconds, storageText } from "../storage-fault.ts"
 import { catalogueRows } from "./catalogue-rows.ts"
@@ -20,7 +20,13 @@ import { makeMetrics } from "./metrics.ts"
 import { openApi } from "./openapi.ts"
 import { choice, integer, text, timestamp } from "../../core/kernel/field.ts"
 
-const open = { ability: null, permission: null, metering_weight: 0, public: true, server_only: true } as const
+const open = {
+  ability: null,
+  permission: null,
+  metering_weight: 0,
+  public: true,
+  server_only: true
+} as const satisfies SharedDraft
 
 /** 200, or 503 with the reason, which monitors notice; reads may work all the same. */
 const healthAnswer = (dialect: string, condition: Condition, now: string): HealthAnswer => {
@@ -156,11 +162,13 @@ export const systemSlice = (): ServerSlice => {
         ...open,
         run: () =>
           Effect.gen(function* () {
-            const journal_position = yield* lastPosition(yield* Store)
-            return {
-              status: 200,
-              content: { type: "text/plain; version=0.0.4; charset=utf-8", text: metrics.text({ journal_position }) }
-            }
+            const { jobs } = yield* serverContext
+            const text = metrics.text({
+              journal_position: yield* lastPosition(yield* Store),
+              unfinished_jobs: yield* jobs.unfinished,
+              job_attempts: jobs.counts()
+            })
+            return { status: 200, content: { type: "text/plain; version=0.0.4; charset=utf-8", text } }
           })
       })
     ],
