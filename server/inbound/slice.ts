@@ -4,7 +4,7 @@ import { Clock, Effect, Result } from "effect"
 import * as Shown from "../../core/kernel/answer-schema.ts"
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
 import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
-import { command, get } from "../../core/kernel/endpoint.ts"
+import { command, get, type SharedDraft } from "../../core/kernel/endpoint.ts"
 import { text } from "../../core/kernel/field.ts"
 import { type FieldErrors, invalidField } from "../../core/kernel/rejection.ts"
 import { created, listOf, noContent, ok, resource, viewContext } from "../../core/kernel/resource.ts"
@@ -46,7 +46,11 @@ const logResource = resource({
   entity_type: "inbound_deliveries"
 })
 
-const managed = { ability: "webhooks:manage", permission: "webhooks.manage", server_only: true } as const
+const managed = {
+  ability: "webhooks:manage",
+  permission: "webhooks.manage",
+  server_only: true
+} as const satisfies SharedDraft
 
 const list = get("/api/v1/inbound_sources", {
   ...managed,

@@ -2,7 +2,7 @@
 import { commandDecided } from "../protocol/events.ts"
 import { Effect } from "effect"
 import type { Slice } from "../../core/kernel/catalogue.ts"
-import { postQuery, get } from "../../core/kernel/endpoint.ts"
+import { postQuery, get, type SharedDraft } from "../../core/kernel/endpoint.ts"
 import { retryOnConflict } from "../../core/kernel/engine.ts"
 import { integer, list, text } from "../../core/kernel/field.ts"
 import { allocateIds } from "../../core/kernel/ids.ts"
@@ -28,8 +28,8 @@ import * as Shown from "../../core/kernel/answer-schema.ts"
 import { lease as leaseAnswer, serverInfo, verdicts as verdictsAnswer } from "../protocol/answers.ts"
 import { messagesShown, mustRefetchShown, shape_says } from "./answers.ts"
 
-const reads = { ability: "sync:read", permission: null, metering_weight: 0 } as const
-const writes = { ability: "sync:write", permission: null, metering_weight: 0 } as const
+const reads = { ability: "sync:read", permission: null, metering_weight: 0 } as const satisfies SharedDraft
+const writes = { ability: "sync:write", permission: null, metering_weight: 0 } as const satisfies SharedDraft
 
 /** A device just enrolled, and what its user's token may do. */
 const { deleted_at: _deleted, ...enrolled } = replicas.columns
