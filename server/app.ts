@@ -13,7 +13,7 @@ import * as Sqlite from "../sync/sqlite/client.ts"
 import { makeBodyBudget } from "./body-budget.ts"
 import type { Database } from "./config.ts"
 import { filesNamed } from "./files/keep.ts"
-import { openBlobStore } from "./files/open-store.ts"
+import { claimBlobStore, openBlobStore } from "./files/open-store.ts"
 import { fileUrl } from "./files/signature.ts"
 import { type Health, makeHealth } from "./health.ts"
 import { jobKindsOf, jobsOnceOpen, makeJobQueues } from "./jobs/jobs.ts"
@@ -121,7 +121,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     peers?.notify(settingsChanged)
   }
 
-  const blobs = openBlobStore(options)
+  const files = await openBlobStore(options)
   let listening_at: string | undefined
   let health: Health | undefined
   let jobs: Jobs | undefined
@@ -130,8 +130,8 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     log,
     data_folder: options.data_folder,
     outside: options.outside ?? nothing_outside,
+    blobs: files.store,
     jobs: jobsOnceOpen(() => jobs),
-    blobs,
     health: Effect.suspend(() => health?.look ?? Effect.succeed({ status: "unavailable" as const })),
     public_url: () => options.public_url ?? listening_at ?? "http://127.0.0.1:4480",
     journalReplaced: () => committed(true),
@@ -203,6 +203,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
         yield* postgresIsKnown
         yield* ensureSchema(catalogue, "server")
         yield* bootstrap(catalogue, options)
+        yield* claimBlobStore(files)
         health = yield* Scope.provide(healthOf(options.database), scope)
       })
     )
@@ -287,7 +288,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
       await Promise.allSettled(background_work)
       await peers?.sent()
       await runtime.dispose()
-      blobs.close()
+      files.close()
     }
   }
 }

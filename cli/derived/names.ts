@@ -1,5 +1,5 @@
 /** From endpoints to the words people type: `POST /products/{product}/rates` is `products rates create PRODUCT`. */
-import { type Endpoint, operationOf, paramNames } from "../../core/kernel/endpoint.ts"
+import { type Endpoint, operationOf, paramNames, resourceOf } from "../../core/kernel/endpoint.ts"
 
 export interface Verb {
   /** `products rates create`, noun first. */
@@ -22,7 +22,9 @@ export const wordsOf = (endpoint: Endpoint): ReadonlyArray<string> | undefined =
   )
     return undefined
   const segments = endpoint.path.slice("/api/v1/".length).split("/")
-  const literals = segments.filter((segment) => !segment.startsWith("{")).map(kebab)
+  const named = segments.filter((segment) => !segment.startsWith("{")).map(kebab)
+  // A resource of the server's own goes by its own name: jobs, not system jobs.
+  const literals = named[0] === "system" && named[1] === kebab(resourceOf(endpoint)) ? named.slice(1) : named
   const [noun = "", ...inner] = literals
   const operation = kebab(operationOf(endpoint))
   if (crud.has(operation)) return [...literals, operation]

@@ -11,7 +11,7 @@ import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { instantOf } from "../../core/values/time.ts"
 import type { Condition } from "../health.ts"
-import { ServerContext } from "../server-context.ts"
+import { ServerContext, serverContext } from "../server-context.ts"
 import type { ServerSlice } from "../server-slice.ts"
 import { storage_retry_seconds, storageText } from "../storage-fault.ts"
 import { catalogueRows } from "./catalogue-rows.ts"
@@ -162,11 +162,13 @@ export const systemSlice = (): ServerSlice => {
         ...open,
         run: () =>
           Effect.gen(function* () {
-            const journal_position = yield* lastPosition(yield* Store)
-            return {
-              status: 200,
-              content: { type: "text/plain; version=0.0.4; charset=utf-8", text: metrics.text({ journal_position }) }
-            }
+            const { jobs } = yield* serverContext
+            const text = metrics.text({
+              journal_position: yield* lastPosition(yield* Store),
+              unfinished_jobs: yield* jobs.unfinished,
+              job_attempts: jobs.counts()
+            })
+            return { status: 200, content: { type: "text/plain; version=0.0.4; charset=utf-8", text } }
           })
       })
     ],

@@ -23,7 +23,7 @@ import { fileEndpoints } from "./files-api.ts"
 import { lease } from "./leases.ts"
 import { requireOwnReplica } from "./push.ts"
 import { shapeAnswer } from "./shape.ts"
-import { replicas, sync_tables, verdicts_before } from "./tables.ts"
+import { replicas, sync_tables, verdicts_by_device } from "./tables.ts"
 import * as Shown from "../../core/kernel/answer-schema.ts"
 import { lease as leaseAnswer, serverInfo, verdicts as verdictsAnswer } from "../protocol/answers.ts"
 import { messagesShown, mustRefetchShown, shape_says } from "./answers.ts"
@@ -166,7 +166,7 @@ const push = postQuery("/api/v1/sync/commands", {
 export const syncSlice: Slice = {
   name: "sync",
   server_tables: [...sync_tables, replica_devices],
-  successions: [verdicts_before],
+  migrations: [verdicts_by_device],
   events: [commandDecided],
   endpoints: [
     enrol,
