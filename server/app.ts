@@ -25,6 +25,7 @@ import { secretBox } from "./secret-box.ts"
 import { ServerContext } from "./server-context.ts"
 import { type Log, silentLog } from "./log.ts"
 import * as Postgres from "./pg/client.ts"
+import { makeRenderer } from "./print/renderer.ts"
 import { makeReferenceCache } from "./reference-cache.ts"
 import { listen } from "./pg/listen.ts"
 import { type HttpRequest, makePipeline, type HttpResponse } from "./pipeline.ts"
@@ -122,6 +123,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
   }
 
   const files = await openBlobStore(options)
+  const scope = Scope.makeUnsafe()
   let listening_at: string | undefined
   let health: Health | undefined
   let jobs: Jobs | undefined
@@ -132,6 +134,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     outside: options.outside ?? nothing_outside,
     blobs: files.store,
     jobs: jobsOnceOpen(() => jobs),
+    renderer: Effect.runSync(Scope.provide(makeRenderer(), scope)),
     health: Effect.suspend(() => health?.look ?? Effect.succeed({ status: "unavailable" as const })),
     public_url: () => options.public_url ?? listening_at ?? "http://127.0.0.1:4480",
     journalReplaced: () => committed(true),
@@ -196,7 +199,6 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     Layer.succeed(References.TracerEnabled, false)
   )
   const runtime = ManagedRuntime.make(layer)
-  const scope = Scope.makeUnsafe()
   try {
     await runtime.runPromise(
       Effect.gen(function* () {

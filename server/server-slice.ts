@@ -13,6 +13,7 @@ import type { InboundHandler } from "./inbound/handler.ts"
 import type { AnyJobKind, Process, TimedWork } from "./jobs/job-kind.ts"
 import type { Headers } from "./raw-request.ts"
 import type { ServerContext } from "./server-context.ts"
+import type { Measurement } from "./system/measurements.ts"
 
 export type { Headers } from "./raw-request.ts"
 
@@ -66,6 +67,8 @@ export interface ServerSlice extends Slice {
   readonly inbound?: ReadonlyArray<InboundHandler>
   /** Work that is due at certain times. */
   readonly timed?: ReadonlyArray<TimedWork>
+  /** What it measures, for /metrics. */
+  readonly measured?: ServerEndpoint<ReadonlyArray<Measurement>>
   /** Services its endpoints need besides store and command runtime. */
   readonly services?: (server: ServerContext["Service"]) => Context.Context<never>
 }

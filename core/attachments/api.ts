@@ -25,6 +25,7 @@ const addressOf = Effect.map(Effect.serviceOption(CommandRuntime), (runtime) =>
 )
 export const attachmentResource = resource({
   singular: "attachment",
+  heading: "Deals",
   table: attachments,
   filters: [
     "attachable_type",

@@ -73,6 +73,8 @@ export const eraseFromJournal = ({
     address: word,
     url: word,
     original_name: word,
+    sha256: "",
+    uuid: "",
     category: null,
     ...(user_id === null ? {} : { email: anonymousEmail(user_id) })
   },

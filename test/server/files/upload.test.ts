@@ -43,7 +43,7 @@ describe.each(engines)("an upload on %s", (engine) => {
     const answer = await fetch(`${http.url}/api/v1/attachments`, {
       method: "POST",
       headers: { authorization: `Bearer ${owner_token}`, "content-type": type },
-      body: bytes
+      body: new Uint8Array(bytes)
     })
     return { status: answer.status, body: await answer.json() }
   }

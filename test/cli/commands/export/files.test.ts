@@ -26,7 +26,7 @@ const attach = async ({ url }: Place, product_id: number, content: Uint8Array, n
   const answer = await fetch(`${url}/api/v1/attachments`, {
     method: "POST",
     headers: { authorization, "content-type": type },
-    body: bytes
+    body: new Uint8Array(bytes)
   })
   expect(answer.status, await answer.clone().text()).toBe(201)
 }
