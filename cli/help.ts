@@ -51,7 +51,7 @@ const noun_groups: ReadonlyArray<readonly [title: string, nouns: ReadonlyArray<s
   ],
   [
     "People and server",
-    ["users", "roles", "permissions", "tokens", "abilities", "actions", "calendar-feeds", "endpoints", "system"]
+    ["users", "roles", "permissions", "tokens", "abilities", "actions", "calendar-feeds", "endpoints", "system", "jobs"]
   ]
 ]
 const other_nouns = "More"
