@@ -61,7 +61,8 @@ const noun_groups: ReadonlyArray<readonly [title: string, nouns: ReadonlyArray<s
       "calendar-feeds",
       "inbound-sources",
       "endpoints",
-      "system"
+      "system",
+      "jobs"
     ]
   ]
 ]

@@ -22,11 +22,9 @@ export interface Claimed {
 const attemptable = "d.state = 'waiting' and (w.is_active or d.purpose <> 'event')"
 
 /** Webhooks with something due at an instant. */
-export const dueWebhooks = Effect.fnUntraced(function* (now: number): Effect.fn.Return<
-  ReadonlyArray<number>,
-  Failure,
-  Store
-> {
+export const dueWebhooks = Effect.fnUntraced(function* (
+  now: number
+): Effect.fn.Return<ReadonlyArray<number>, Failure, Store> {
   const store = yield* Store
   const { bind, values } = bindings(store.dialect)
   const at = instantOf(now)
@@ -57,11 +55,9 @@ export const nextDue = Effect.fnUntraced(function* (now: number): Effect.fn.Retu
 })
 
 /** One writer at a time for each webhook: its claims, its outcomes and what is changed of it. */
-export const lockWebhook = Effect.fnUntraced(function* (id: number): Effect.fn.Return<
-  WebhookRow | undefined,
-  Failure,
-  Store
-> {
+export const lockWebhook = Effect.fnUntraced(function* (
+  id: number
+): Effect.fn.Return<WebhookRow | undefined, Failure, Store> {
   const store = yield* Store
   if (store.dialect === "pg") yield* store.run("select id from webhooks where id = $1 for update", [id])
   return yield* store.get(webhooks, id)

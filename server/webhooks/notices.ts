@@ -45,7 +45,8 @@ export const mailOwner = (
   }).pipe(
     Effect.catchIf(
       (failure) => failure instanceof Rejection,
-      (rejection) => Effect.logWarning(`webhook ${webhook.id}: nobody was told that it was turned off`, rejection.message)
+      (rejection) =>
+        Effect.logWarning(`webhook ${webhook.id}: nobody was told that it was turned off`, rejection.message)
     )
   )
 const hostOf = (url: string): string => URL.parse(url)?.host ?? url

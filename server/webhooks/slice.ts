@@ -48,13 +48,7 @@ export const webhooksSlice = ({ attempted, lookup, timeout_millis }: WebhooksOpt
   const fan_out = makeFanOut(webhookKinds, subscriptions, wake)
   const counts = makeWebhookCounts()
   const refusals = new WeakMap<JsonObject, string>()
-  const api: WebhookApi = {
-    kinds: webhookKinds,
-    subscriptions,
-    fan_out,
-    wake,
-    refusalOf: (body) => refusals.get(body)
-  }
+  const api: WebhookApi = { kinds: webhookKinds, subscriptions, fan_out, wake, refusalOf: (body) => refusals.get(body) }
   return {
     name: "webhooks",
     server_tables: [webhooks, webhook_deliveries, webhook_logs],

@@ -18,11 +18,7 @@ export interface Delivered {
   readonly text: string
 }
 
-export const listen = async (
-  context: CommandContext,
-  _args: ReadonlyArray<string>,
-  flags: Flags
-): Promise<number> => {
+export const listen = async (context: CommandContext, _args: ReadonlyArray<string>, flags: Flags): Promise<number> => {
   const status = numberOf(flags, "status", 204, 100, 599)
   let secret = textFlag(flags, "secret")
   const server = createServer((request, response) => {
@@ -106,7 +102,9 @@ const subscribe = async (
   return { id: Number(id), secret: String(secret) }
 }
 const unsubscribe = async (context: CommandContext, { id }: Subscription): Promise<void> => {
-  const answer = await context.requestAtServer({ method: "DELETE", path: `/api/v1/webhooks/${id}` }).catch(() => undefined)
+  const answer = await context
+    .requestAtServer({ method: "DELETE", path: `/api/v1/webhooks/${id}` })
+    .catch(() => undefined)
   context.note(
     answer?.status === 204
       ? `Unsubscribed webhook ${id}.`
@@ -127,10 +125,7 @@ const stopped = (): Promise<number> =>
   })
 
 /** Why the signature does not hold; undefined where it does. */
-export const signatureProblem = async (
-  { headers, text }: Delivered,
-  secret: string
-): Promise<string | undefined> => {
+export const signatureProblem = async ({ headers, text }: Delivered, secret: string): Promise<string | undefined> => {
   const { Webhook } = await import("standardwebhooks")
   try {
     const given = Object.fromEntries(
