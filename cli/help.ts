@@ -60,6 +60,7 @@ const noun_groups: ReadonlyArray<readonly [title: string, nouns: ReadonlyArray<s
       "actions",
       "calendar-feeds",
       "inbound-sources",
+      "webhook-events",
       "endpoints",
       "system",
       "jobs"

@@ -1,6 +1,6 @@
 /**
- * Webhooks over the API (rules/conventions 14): everybody with the permission has their own, the account's owner sees and
- * changes all. A secret is shown once, when it is made.
+ * Webhooks over the API (rules/conventions 14): everybody with the permission has their own, the account's owner sees
+ * and changes all. A secret is shown once, when it is made.
  */
 import { Effect, Result } from "effect"
 import * as Shown from "../../core/kernel/answer-schema.ts"

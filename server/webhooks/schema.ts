@@ -51,8 +51,8 @@ export type WebhookRow = RowOf<typeof webhooks>
 export const purposes = ["event", "replay", "test"] as const
 export type Purpose = (typeof purposes)[number]
 /**
- * `waiting`: to be attempted at `due_at`, unless a server has claimed it until `claimed_until`; `delivered`; `failed`: no
- * attempt follows; `dropped`: its webhook was turned off first.
+ * `waiting`: to be attempted at `due_at`, unless a server has claimed it until `claimed_until`; `delivered`; `failed`:
+ * no attempt follows; `dropped`: its webhook was turned off first.
  */
 export type DeliveryState = "waiting" | "delivered" | "failed" | "dropped"
 
