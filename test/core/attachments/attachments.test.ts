@@ -21,11 +21,15 @@ describe.each(engines)("attachments on %s", (engine) => {
     expect(got.status, got.text).toBeLessThan(300)
     return Object.values(got.body)[0]
   }
-  const get = (path: string, token?: string) =>
-    server.ask(`/api/v1/${path}`, token === undefined ? {} : { token })
+  const get = (path: string, token?: string) => server.ask(`/api/v1/${path}`, token === undefined ? {} : { token })
   const attach = async (
     to: { readonly type?: string; readonly id?: number | string },
-    { content = photo, name = "Front ü.png", token, more = [] }: { content?: Uint8Array; name?: string; token?: string; more?: ReadonlyArray<Field> } = {}
+    {
+      content = photo,
+      name = "Front ü.png",
+      token,
+      more = []
+    }: { content?: Uint8Array; name?: string; token?: string; more?: ReadonlyArray<Field> } = {}
   ): Promise<Got> => {
     const { bytes, type } = await formOf([
       ...(to.type === undefined ? [] : [["attachable_type", to.type] as const]),
@@ -50,7 +54,15 @@ describe.each(engines)("attachments on %s", (engine) => {
 
   it("F1: a member's file is kept as it came, with who sent it and an address for an hour", async () => {
     const id = await member("One")
-    const got = await attach({ type: "Member", id }, { more: [["category", "photo"], ["description", "From the front"]] })
+    const got = await attach(
+      { type: "Member", id },
+      {
+        more: [
+          ["category", "photo"],
+          ["description", "From the front"]
+        ]
+      }
+    )
     expect(got.status, got.text).toBe(201)
     expect(got.body.attachment).toMatchObject({
       original_name: "Front ü.png",
@@ -75,9 +87,19 @@ describe.each(engines)("attachments on %s", (engine) => {
 
   it("F2: without a file, what it belongs to or with texts too long each is told by name", async () => {
     const id = await member("Two")
-    expect((await server.ask("/api/v1/attachments", { json: { attachable_type: "Member", attachable_id: id } })).body.errors).toHaveProperty("file")
+    expect(
+      (await server.ask("/api/v1/attachments", { json: { attachable_type: "Member", attachable_id: id } })).body.errors
+    ).toHaveProperty("file")
     expect(Object.keys((await attach({})).body.errors).sort()).toEqual(["attachable_id", "attachable_type"])
-    const long = await attach({ type: "Member", id }, { more: [["category", "x".repeat(51)], ["description", "x".repeat(1_001)]] })
+    const long = await attach(
+      { type: "Member", id },
+      {
+        more: [
+          ["category", "x".repeat(51)],
+          ["description", "x".repeat(1_001)]
+        ]
+      }
+    )
     expect(Object.keys(long.body.errors).sort()).toEqual(["category", "description"])
     expect(await names(`members/${id}/attachments`)).toEqual([])
   })
@@ -122,7 +144,10 @@ describe.each(engines)("attachments on %s", (engine) => {
 
   it("are listed by the kind of file, category and name, sorted and in pages, in the order they came", async () => {
     const id = await member("Listed")
-    await attach({ type: "Member", id }, { name: "b.txt", content: Buffer.from("12345"), more: [["category", "Paper"]] })
+    await attach(
+      { type: "Member", id },
+      { name: "b.txt", content: Buffer.from("12345"), more: [["category", "Paper"]] }
+    )
     await attach({ type: "Member", id }, { name: "a.png", more: [["category", "photo"]] })
     await attach({ type: "Member", id }, { name: "Contract.txt", content: Buffer.from("1") })
     const list = `members/${id}/attachments`
@@ -156,7 +181,9 @@ describe.each(engines)("attachments on %s", (engine) => {
       const made = await attach({ type, id: ids[type]! }, { name: `${type}.png` })
       expect(made.status, made.text).toBe(201)
       expect(await names(`${table.name}/${ids[type]}/attachments`)).toEqual([`${type}.png`])
-      const log = await get(`actions?q[auditable_type_eq]=${table.entity}&q[auditable_id_eq]=${ids[type]}&q[action_eq]=attachment.created`)
+      const log = await get(
+        `actions?q[auditable_type_eq]=${table.entity}&q[auditable_id_eq]=${ids[type]}&q[action_eq]=attachment.created`
+      )
       expect(log.body.actions).toMatchObject([{ new_values: { original_name: `${type}.png` } }])
     }
     const { activity } = (await get(`opportunities/${ids["Opportunity"]}/activity`)).body
