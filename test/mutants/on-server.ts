@@ -109,8 +109,8 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     name: "a command's effects and its verdict are committed apart",
     file: push,
     within: "decidePushed",
-    find: "return yield* store.transaction(decideOnce(replica_id, command, viewer))",
-    replace: "return yield* decideOnce(replica_id, command, viewer)",
+    find: "return yield* store.transaction(decideOnce(replica_id, command, viewer, lost))",
+    replace: "return yield* decideOnce(replica_id, command, viewer, lost)",
     killed_by: [
       {
         file: "test/sync/whole-or-not.test.ts",

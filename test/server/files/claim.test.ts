@@ -70,10 +70,7 @@ describe("servers on one Postgres", () => {
     const refused = await app.ask({
       method: "POST",
       target: "/api/v1/attachments",
-      headers: {
-        authorization: `Bearer ${owner_token}`,
-        "content-type": request.headers.get("content-type") ?? ""
-      },
+      headers: { authorization: `Bearer ${owner_token}`, "content-type": request.headers.get("content-type") ?? "" },
       remote_address: "192.0.2.1",
       body: async () => bytes
     })
