@@ -95,7 +95,19 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     usage_line: ["smoke URL --token T", "try a server's main job, and clean up"],
     load: () => import("./commands/smoke/smoke.ts")
   },
+  mail: {
+    usage_line: ["mail test [ADDRESS] [--wait]", "a message to try the server's mail settings"],
+    load: () => import("./commands/mail/mail.ts")
+  },
   doctor: { usage_line: ["doctor [--repair]", "check the replica"], load: () => import("./commands/doctor/doctor.ts") },
+  webhooks: {
+    usage_line: [
+      "webhooks listen [--port P] [--secret S]",
+      "receive deliveries here and print them; also list, create, logs, test, replay, …"
+    ],
+    load: () => import("./commands/webhooks/webhooks.ts"),
+    noun: "webhooks"
+  },
   serve: {
     usage_line: ["serve", "the server itself; --help tells what it can be set to"],
     load: () => import("./commands/serve/serve.ts")

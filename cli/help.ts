@@ -51,7 +51,18 @@ const noun_groups: ReadonlyArray<readonly [title: string, nouns: ReadonlyArray<s
   ],
   [
     "People and server",
-    ["users", "roles", "permissions", "tokens", "abilities", "actions", "calendar-feeds", "endpoints", "system"]
+    [
+      "users",
+      "roles",
+      "permissions",
+      "tokens",
+      "abilities",
+      "actions",
+      "calendar-feeds",
+      "inbound-sources",
+      "endpoints",
+      "system"
+    ]
   ]
 ]
 const other_nouns = "More"

@@ -13,14 +13,19 @@ import * as Sqlite from "../sync/sqlite/client.ts"
 import { makeBodyBudget } from "./body-budget.ts"
 import type { Database } from "./config.ts"
 import { filesNamed } from "./files/keep.ts"
-import { openBlobStore } from "./files/open-store.ts"
+import { claimBlobStore, openBlobStore } from "./files/open-store.ts"
 import { fileUrl } from "./files/signature.ts"
 import { type Health, makeHealth } from "./health.ts"
-import { type Jobs, makeJobQueues } from "./jobs/jobs.ts"
+import { jobKindsOf, jobsOnceOpen, makeJobQueues } from "./jobs/jobs.ts"
+import type { Jobs } from "./jobs/offers.ts"
+import { whatFollows } from "./jobs/processes.ts"
+import { queueTimedWork } from "./jobs/timed.ts"
 import { nothing_outside, type Outside } from "./outside.ts"
+import { secretBox } from "./secret-box.ts"
 import { ServerContext } from "./server-context.ts"
 import { type Log, silentLog } from "./log.ts"
 import * as Postgres from "./pg/client.ts"
+import { makeRenderer } from "./print/renderer.ts"
 import { makeReferenceCache } from "./reference-cache.ts"
 import { listen } from "./pg/listen.ts"
 import { type HttpRequest, makePipeline, type HttpResponse } from "./pipeline.ts"
@@ -117,7 +122,8 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     peers?.notify(settingsChanged)
   }
 
-  const blobs = openBlobStore(options)
+  const files = await openBlobStore(options)
+  const scope = Scope.makeUnsafe()
   let listening_at: string | undefined
   let health: Health | undefined
   let jobs: Jobs | undefined
@@ -126,11 +132,9 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     log,
     data_folder: options.data_folder,
     outside: options.outside ?? nothing_outside,
-    blobs,
-    jobs: {
-      offer: (offer) =>
-        Effect.suspend(() => jobs?.offer(offer) ?? Effect.die(new Error("jobs are queued once the server has opened")))
-    },
+    blobs: files.store,
+    jobs: jobsOnceOpen(() => jobs),
+    renderer: Effect.runSync(Scope.provide(makeRenderer(), scope)),
     health: Effect.suspend(() => health?.look ?? Effect.succeed({ status: "unavailable" as const })),
     public_url: () => options.public_url ?? listening_at ?? "http://127.0.0.1:4480",
     journalReplaced: () => committed(true),
@@ -140,11 +144,11 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     }
   })
 
-  const plain = serverRuntime({ catalogue, commandId: randomUUIDv7 })
+  const plain = serverRuntime({ catalogue, commandId: randomUUIDv7, secrets: secretBox(options.key, "settings") })
   const recordedHooks = slices.flatMap((slice) => slice.recorded ?? [])
-  const processes = Map.groupBy(
-    slices.flatMap((slice) => (slice.processes ?? []).flatMap((one) => one.on.map((type) => ({ type, one })))),
-    ({ type }) => type
+  const queueWhatFollows = whatFollows(
+    slices.flatMap((slice) => slice.processes ?? []),
+    server.jobs
   )
   const site = Layer.effect(
     CommandRuntime,
@@ -165,9 +169,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
                 CommandRuntime,
                 self
               )
-            for (const event of stored)
-              for (const { one } of processes.get(event.type) ?? [])
-                for (const offer of one.jobs(event)) yield* server.jobs.offer(offer)
+            yield* queueWhatFollows(stored)
             const settingsChanged = stored.some((event) => changes_settings.test(event.type))
             yield* (yield* Store).sql.afterCommit(Effect.sync(() => committed(settingsChanged)))
             return stored
@@ -197,29 +199,26 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     Layer.succeed(References.TracerEnabled, false)
   )
   const runtime = ManagedRuntime.make(layer)
-  const scope = Scope.makeUnsafe()
   try {
     await runtime.runPromise(
       Effect.gen(function* () {
         yield* postgresIsKnown
         yield* ensureSchema(catalogue, "server")
         yield* bootstrap(catalogue, options)
+        yield* claimBlobStore(files)
         health = yield* Scope.provide(healthOf(options.database), scope)
       })
     )
     const queues = await runtime.runPromise(
-      Effect.flatMap(Store, (store) =>
-        Scope.provide(
-          makeJobQueues(
-            slices.flatMap((slice) => slice.jobs ?? []),
-            store
-          ),
-          scope
-        )
-      )
+      Effect.flatMap(Store, (store) => Scope.provide(makeJobQueues(jobKindsOf(slices), store), scope))
     )
     jobs = queues.jobs
-    const background = [queues.work, ...slices.flatMap((slice) => slice.background ?? [])]
+    const timed = slices.flatMap((slice) => slice.timed ?? [])
+    const background = [
+      queues.work,
+      queueTimedWork(timed, queues.jobs),
+      ...slices.flatMap((slice) => slice.background ?? [])
+    ]
     if (options.database.kind === "pg") background.push(followOthers(options.database.url, forget, tellListeners))
     for (const work of background) {
       await runtime.runPromise(
@@ -291,7 +290,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
       await Promise.allSettled(background_work)
       await peers?.sent()
       await runtime.dispose()
-      blobs.close()
+      files.close()
     }
   }
 }

@@ -10,7 +10,7 @@ import {
 import { invalidField, Rejection } from "../core/kernel/rejection.ts"
 import { parseInPieces, parsePlain } from "./json-pieces.ts"
 
-export type ReadBody = Pick<Request, "body" | "body_fault" | "files" | "raw_text">
+export type ReadBody = Pick<Request, "body" | "body_fault" | "files" | "raw_bytes" | "raw_text">
 
 export const tooLarge = (max: number): Rejection =>
   new Rejection({ kind: "too_large", message: `The body must not be longer than ${max} bytes.` })
@@ -20,6 +20,7 @@ export const malformed = (text: string): ReadBody => ({ body: undefined, body_fa
 
 export interface BodyOptions {
   readonly uploads: boolean
+  readonly raw_body?: boolean
   /** The longest body in bytes, where that is more than usual: such bodies contain other bodies. */
   readonly body_max?: number | undefined
 }
@@ -32,8 +33,9 @@ export const mediaType = (content_type: string | undefined): string =>
 export const readBody = async (
   bytes: Uint8Array,
   content_type: string | undefined,
-  { uploads, body_max }: BodyOptions
+  { uploads, raw_body, body_max }: BodyOptions
 ): Promise<ReadBody> => {
+  if (raw_body) return { body: undefined, raw_bytes: bytes }
   if (bytes.length === 0) return { body: undefined }
   const type = mediaType(content_type)
   const charset = /;\s*charset\s*=\s*"?([^\s";]+)/i.exec(content_type ?? "")?.[1]?.toLowerCase()

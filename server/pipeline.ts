@@ -24,6 +24,7 @@ import type { Log } from "./log.ts"
 import { networkOf } from "./client-address.ts"
 import { replyOf, streamedReply } from "./reply.ts"
 import { makeRateLimiter, type RateLimitState } from "./rate-limit.ts"
+import { RawRequest } from "./raw-request.ts"
 import type { AnsweredServerCall, Headers, ServerCall, ServerEndpoint, ServerSlice } from "./server-slice.ts"
 import { type StorageFailure, storage_retry_seconds, storageText } from "./storage-fault.ts"
 import type { Authentication } from "./tokens/authenticate.ts"
@@ -120,7 +121,11 @@ export const makePipeline = (options: PipelineOptions): ((asked: HttpRequest) =>
         remote_address: asked.remote_address,
         request: { ...caller.request, ...(yield* bodyFor(caller, trace, options.bodies)) }
       }
-      const run: ServerEndpoint<Answer> = dispatch(call)
+      const { raw_bytes } = call.request
+      const run: ServerEndpoint<Answer> =
+        raw_bytes === undefined
+          ? dispatch(call)
+          : Effect.provideService(dispatch(call), RawRequest, { headers: asked.headers, bytes: raw_bytes })
       const whole = around.reduceRight((next, wrap) => wrap(call, next), run)
       // A client that hangs up interrupts a read, never a change.
       return yield* found.endpoint.method === "GET" ? whole : Effect.uninterruptible(whole)

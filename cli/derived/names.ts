@@ -1,5 +1,5 @@
 /** From endpoints to the words people type: `POST /products/{product}/rates` is `products rates create PRODUCT`. */
-import { type Endpoint, operationOf, paramNames } from "../../core/kernel/endpoint.ts"
+import { type Endpoint, operationOf, paramNames, resourceOf } from "../../core/kernel/endpoint.ts"
 
 export interface Verb {
   /** `products rates create`, noun first. */
@@ -12,12 +12,19 @@ export const crud: ReadonlySet<string> = new Set(["list", "show", "create", "upd
 
 export const kebab = (name: string): string => name.replaceAll("_", "-")
 
-/** The words of an endpoint; undefined for what people do not type: the sync protocol, feeds, files. */
+/** The words of an endpoint; undefined for what people do not type: the sync protocol, feeds, files, signed bodies. */
 export const wordsOf = (endpoint: Endpoint): ReadonlyArray<string> | undefined => {
-  if (!endpoint.path.startsWith("/api/v1/") || endpoint.path.startsWith("/api/v1/sync/") || endpoint.path.includes("."))
+  if (
+    endpoint.raw_body ||
+    !endpoint.path.startsWith("/api/v1/") ||
+    endpoint.path.startsWith("/api/v1/sync/") ||
+    endpoint.path.includes(".")
+  )
     return undefined
   const segments = endpoint.path.slice("/api/v1/".length).split("/")
-  const literals = segments.filter((segment) => !segment.startsWith("{")).map(kebab)
+  const named = segments.filter((segment) => !segment.startsWith("{")).map(kebab)
+  // A resource of the server's own goes by its own name: jobs, not system jobs.
+  const literals = named[0] === "system" && named[1] === kebab(resourceOf(endpoint)) ? named.slice(1) : named
   const [noun = "", ...inner] = literals
   const operation = kebab(operationOf(endpoint))
   if (crud.has(operation)) return [...literals, operation]

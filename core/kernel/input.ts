@@ -4,6 +4,7 @@ import { isJsonObject, type Json, type JsonObject } from "./json.ts"
 import { isCurrency, normaliseCurrency } from "../values/currency.ts"
 import { parseDecimal } from "../values/decimal.ts"
 import { parseMoney } from "../values/money.ts"
+import { parseSmtpUrl, smtp_url_form } from "../values/smtp-url.ts"
 import { parseDate, parseTimestamp } from "../values/time.ts"
 import { Result } from "effect"
 
@@ -257,5 +258,6 @@ const formats: { readonly [F in TextFormat]: { readonly test: (value: string) =>
   },
   currency: { test: (value) => isCurrency(value.toUpperCase()), words: "a known ISO 4217 currency code" },
   country: matches(/^[A-Za-z]{2}$/, "a two-letter ISO 3166 country code"),
+  smtp: { test: (value) => Result.isSuccess(parseSmtpUrl(value)), words: smtp_url_form },
   slug: matches(/^[a-z0-9]+(-[a-z0-9]+)*$/, "lower-case words joined by hyphens")
 }

@@ -10,6 +10,9 @@ import type { StoredEvent } from "../../core/kernel/event.ts"
 import type { JsonObject } from "../../core/kernel/json.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
 import type { ServerContext } from "../server-context.ts"
+import type { JobOffer } from "./offers.ts"
+
+export type { JobOffer } from "./offers.ts"
 
 /** The failure of a job that trying again cannot mend: an address that does not exist, a file that is gone. */
 export class GivenUp extends Data.TaggedError("GivenUp")<{ readonly message: string }> {}
@@ -48,16 +51,7 @@ export type AnyJobKind = JobKind<any>
 
 export const jobKind = <Data>(kind: JobKind<Data>): JobKind<Data> => kind
 
-/** A job to be queued. */
-export interface JobOffer<Data = unknown> {
-  readonly kind: AnyJobKind
-  readonly data: Data
-  /** What it is about, unique within the kind: the same subject is queued once. Its id is `kind:subject`. */
-  readonly subject: string
-  /** The user who may ask for it, beside those who manage the system. */
-  readonly owner_id?: number | null
-  readonly delay_seconds?: number
-}
+/** A job of this kind: `jobOffer(sendMail, { message_id }, { subject: `${event.position}` })`. */
 export const jobOffer = <Data>(
   kind: JobKind<Data>,
   data: Data,

@@ -2,19 +2,18 @@
  * Durable jobs over Effect's PersistedQueue, one queue for each kind. An offer is part of the caller's transaction; the
  * workers of every server on the database take them after the commit.
  */
-import { Cause, Effect, Schedule, Schema, type Scope } from "effect"
+import { Cause, Duration, Effect, Schema, type Scope } from "effect"
 import * as PersistedQueue from "effect/persistence/PersistedQueue"
-import { SqlClient, SqlError } from "effect/sql"
+import { SqlError } from "effect/sql"
 import type { CommandRuntime } from "../../core/kernel/command-runtime.ts"
-import type { Failure } from "../../core/kernel/failure.ts"
-import { Store, type StoreShape } from "../../core/kernel/store/store.ts"
+import type { Store, StoreShape } from "../../core/kernel/store/store.ts"
 import type { ServerContext } from "../server-context.ts"
-import { type AnyJobKind, GivenUp, type JobOffer } from "./job-kind.ts"
-
-export interface Jobs {
-  /** Queues a job in the caller's transaction and answers its id. A subject that was queued before is not queued again. */
-  readonly offer: (offer: JobOffer) => Effect.Effect<string, Failure, Store>
-}
+import type { ServerSlice } from "../server-slice.ts"
+import { type JobCounters, makeJobCounters } from "./counters.ts"
+import type { AnyJobKind } from "./job-kind.ts"
+import type { JobOffer, Jobs } from "./offers.ts"
+import { countUnfinished, dropLooseNotes, noteOwner, openQueueTable } from "./queue-table.ts"
+import { type KindQueue, makeWorkers } from "./workers.ts"
 
 export interface JobQueues {
   readonly jobs: Jobs
@@ -22,78 +21,73 @@ export interface JobQueues {
   readonly work: Effect.Effect<void, never, Store | CommandRuntime | ServerContext | Scope.Scope>
 }
 
+/** Every kind these slices have jobs of. */
+export const jobKindsOf = (slices: ReadonlyArray<ServerSlice>): ReadonlyArray<AnyJobKind> => [
+  ...new Set(slices.flatMap(({ jobs, timed }) => [...(jobs ?? []), ...(timed ?? []).map(({ kind }) => kind)]))
+]
+
+/** As long as the queue's column for it. */
+const job_id_characters_max = 255
+
 /** The queues of these kinds. Their tables are made where they are missing. */
 export const makeJobQueues = Effect.fnUntraced(function* (kinds: ReadonlyArray<AnyJobKind>, store: StoreShape) {
-  const made = yield* Effect.provideService(
-    PersistedQueue.makeStoreSql({ pollInterval: store.dialect === "pg" ? 500 : 1_000 }),
-    SqlClient.SqlClient,
-    store.sql
+  const queue_store = yield* openQueueTable(store, store.dialect === "sqlite")
+  const factory = yield* Effect.provideService(
+    PersistedQueue.makeFactory,
+    PersistedQueue.PersistedQueueStore,
+    queue_store
   )
-  const factory = yield* Effect.provideService(PersistedQueue.makeFactory, PersistedQueue.PersistedQueueStore, made)
-  const queues = new Map(
-    yield* Effect.forEach(kinds, (kind) =>
-      Effect.map(
-        factory.make({
-          name: kind.kind,
-          schema: Schema.Struct({ data: kind.data, owner_id: Schema.NullOr(Schema.Int) }),
-          maxAttempts: kind.attempts_max,
-          retrySchedule: waitsOf(kind)
-        }),
-        (queue) => [kind.kind, { kind, queue }] as const
-      )
-    )
-  )
-  const jobs: Jobs = {
-    offer: (offer) =>
-      Effect.suspend(() => {
-        const found = queues.get(offer.kind.kind)
-        if (found === undefined) return Effect.die(new Error(`no slice lists the job ${offer.kind.kind}`))
-        const id = `${offer.kind.kind}:${offer.subject}`
-        return found.queue
-          .offer(
-            { data: offer.data, owner_id: offer.owner_id ?? null },
-            { id, ...(offer.delay_seconds === undefined ? {} : { delay: offer.delay_seconds * 1_000 }) }
-          )
-          .pipe(Effect.catch(databaseFailure))
-      })
+  const queues = new Map<string, KindQueue>()
+  for (const kind of kinds) {
+    if (!/^[a-z0-9_.]+$/.test(kind.kind))
+      return yield* Effect.die(new Error(`no name for a kind of jobs: ${kind.kind}`))
+    if (queues.has(kind.kind)) return yield* Effect.die(new Error(`two kinds of jobs are called ${kind.kind}`))
+    const schema = Schema.Struct({ data: kind.data })
+    const queue = yield* factory.make({ name: kind.kind, schema, maxAttempts: kind.attempts_max })
+    queues.set(kind.kind, { kind, queue })
   }
-  const work = Effect.forEach(
-    [...queues.values()].flatMap(({ kind, queue }) => Array.from({ length: kind.at_a_time }, () => ({ kind, queue }))),
-    ({ kind, queue }) =>
-      queue
-        .take(({ data }, { id, attempts }) =>
-          Effect.scoped(
-            kind.run(data, {
-              job_id: id,
-              number: attempts,
-              is_last: attempts >= kind.attempts_max,
-              progress: () => Effect.void
-            })
-          ).pipe(
-            Effect.catchIf(
-              (failure) => failure instanceof GivenUp,
-              () => Effect.void
-            )
-          )
-        )
-        .pipe(
-          Effect.catchCause((cause) =>
-            Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.logWarning(`job ${kind.kind} failed`, cause)
-          ),
-          Effect.forever
-        ),
-    { concurrency: "unbounded", discard: true }
-  )
-  return { jobs, work: work as JobQueues["work"] } satisfies JobQueues
+  const counters: JobCounters = makeJobCounters(queues.keys())
+  const workers = makeWorkers(store, queue_store, queues.values(), counters)
+
+  const offer = Effect.fnUntraced(function* (given: JobOffer): Effect.fn.Return<string, SqlError.SqlError> {
+    const name = given.kind.kind
+    const queue = queues.get(name)?.queue
+    const id = `${name}:${given.subject}`
+    if (queue === undefined) return yield* Effect.die(new Error(`no slice lists the job ${name}`))
+    if (id.length > job_id_characters_max) return yield* Effect.die(new Error(`the job's id is too long: ${id}`))
+    const delay = given.delay_seconds === undefined ? {} : { delay: given.delay_seconds * 1_000 }
+    yield* queue.offer({ data: given.data }, { id, ...delay }).pipe(Effect.catch(databaseFailure))
+    if (given.owner_id !== undefined && given.owner_id !== null) yield* noteOwner(store, id, given.owner_id)
+    if (!workers.isOpen(name)) yield* store.sql.afterCommit(Effect.sync(workers.wake))
+    return id
+  })
+  const jobs: Jobs = {
+    offer,
+    counts: counters.all,
+    unfinished: countUnfinished(store),
+    forget: (days) =>
+      queue_store
+        .cleanup({ timeToLive: Duration.days(days), failedTimeToLive: undefined })
+        .pipe(Effect.catch(databaseFailure), Effect.andThen(dropLooseNotes(store)))
+  }
+  return { jobs, work: workers.work } satisfies JobQueues
 })
 
-const waitsOf = ({ waits_seconds }: AnyJobKind): Schedule.Schedule<unknown, number> =>
-  Schedule.fromStepWithMetadata(
-    Effect.succeed(({ attempt }) => {
-      const wait = waits_seconds[Math.min(attempt, waits_seconds.length) - 1] ?? 60
-      return Effect.succeed([attempt, wait * 1_000] as never)
-    })
-  )
+/** The jobs of a server that is still being opened: what asks too early is told so. */
+export const jobsOnceOpen = (opened: () => Jobs | undefined): Jobs => {
+  const jobs = Effect.suspend(() => {
+    const found = opened()
+    return found === undefined
+      ? Effect.die(new Error("there are no jobs before the server has opened"))
+      : Effect.succeed(found)
+  })
+  return {
+    offer: (offer) => Effect.flatMap(jobs, (one) => one.offer(offer)),
+    counts: () => opened()?.counts() ?? [],
+    unfinished: Effect.flatMap(jobs, (one) => one.unfinished),
+    forget: (days) => Effect.flatMap(jobs, (one) => one.forget(days))
+  }
+}
 
 /** A queue's failure is the database's: transactions that lost a race are tried again by whoever began them. */
 const databaseFailure = (

@@ -2,6 +2,8 @@
 import { monitorEventLoopDelay } from "node:perf_hooks"
 import { Context, Metric } from "effect"
 import { formatUnsafe } from "effect/observability/PrometheusMetrics"
+import type { KindCount } from "../jobs/counters.ts"
+import type { JobCount } from "../jobs/queue-table.ts"
 import type { AnsweredServerCall } from "../server-slice.ts"
 
 /** Upper bounds of the histogram of durations, in seconds. */
@@ -11,7 +13,14 @@ export interface Metrics {
   /** Counts a request that was answered. */
   readonly count: (call: AnsweredServerCall) => void
   /** Every family, also those without a value yet. */
-  readonly text: (state: { readonly journal_position: number }) => string
+  readonly text: (state: MeasuredState) => string
+}
+/** What is looked up when the measurements are asked for. */
+export interface MeasuredState {
+  readonly journal_position: number
+  /** Jobs that are not done. */
+  readonly unfinished_jobs: ReadonlyArray<JobCount>
+  readonly job_attempts: ReadonlyArray<KindCount>
 }
 
 const requests_total = { name: "flightcase_requests_total", description: "Requests answered" }
@@ -35,6 +44,7 @@ export const makeMetrics = (): Metrics => {
   const durations = new Map<string, Metric.Histogram<number>>()
   const position = Metric.gauge("flightcase_journal_position", { description: "Events recorded" })
   registerProcess(registry)
+  const showJobs = jobMeasures(registry)
   return {
     count: ({ endpoint, method, status, duration_ms }) => {
       // Names of endpoints only: labels that clients can invent would grow without end.
@@ -55,9 +65,36 @@ export const makeMetrics = (): Metrics => {
         })
       ).updateUnsafe(duration_ms / 1000, registry)
     },
-    text: ({ journal_position }) => {
-      position.updateUnsafe(journal_position, registry)
+    text: (state) => {
+      position.updateUnsafe(state.journal_position, registry)
+      showJobs(state)
       return `${requests.size === 0 ? before_first_request : ""}${formatUnsafe(registry)}`
+    }
+  }
+}
+
+/** Jobs by kind and status, on all servers; attempts and failures of this process. */
+const jobMeasures = (registry: Context.Context<never>) => {
+  const unfinished = new Map<string, Metric.Gauge<number>>()
+  const counted = new Map<string, { readonly metric: Metric.Counter<number>; counted: number }>()
+  const countTo = (name: string, description: string, attributes: Record<string, string>, total: number): void => {
+    const counter = getOrMake(counted, `${name} ${JSON.stringify(attributes)}`, () => ({
+      metric: Metric.counter(name, { description, incremental: true, attributes }),
+      counted: 0
+    }))
+    counter.metric.updateUnsafe(total - counter.counted, registry)
+    counter.counted = total
+  }
+  return ({ job_attempts, unfinished_jobs }: MeasuredState): void => {
+    for (const gauge of unfinished.values()) gauge.updateUnsafe(0, registry)
+    for (const { jobs, kind, status } of unfinished_jobs)
+      getOrMake(unfinished, `${kind} ${status}`, () =>
+        Metric.gauge("flightcase_jobs", { description: "Jobs that are not done", attributes: { kind, status } })
+      ).updateUnsafe(jobs, registry)
+    for (const { attempts, dead, failures, kind } of job_attempts) {
+      countTo("flightcase_job_attempts_total", "Attempts at jobs begun by this process", { kind }, attempts)
+      countTo("flightcase_job_failures_total", "Attempts that failed", { kind, final: "false" }, failures - dead)
+      countTo("flightcase_job_failures_total", "Attempts that failed", { kind, final: "true" }, dead)
     }
   }
 }

@@ -7,6 +7,7 @@ import { setTimeout } from "node:timers/promises"
 import { afterAll, describe, expect, it } from "vitest"
 import { freshDatabase } from "../postgres.ts"
 import { configFrom } from "../../server/config.ts"
+import { nothing_outside } from "../../server/outside.ts"
 import { StartupError } from "../../server/startup-error.ts"
 import { cleanUp, type Env, folderOfItsOwn, launch, startServer } from "./process.ts"
 
@@ -144,6 +145,7 @@ describe("what the surroundings say is checked", () => {
       rate_limit: undefined,
       anonymous_rate_limit: undefined,
       trusted_proxies: 0,
+      outside: nothing_outside,
       log_level: "info"
     })
   })

@@ -175,10 +175,12 @@ const withServer = async (context: CommandContext, device: Device): Promise<Read
       ok: status < 400,
       detail: status < 400 ? "answers" : `answers ${status}`
     }
+    const jobs = status < 400 ? await (await import("./jobs.ts")).failedJobs(device) : []
     return skew === null
-      ? [server]
+      ? [server, ...jobs]
       : [
           server,
+          ...jobs,
           {
             check: "clock",
             ok: Math.abs(skew) <= skew_warning_seconds,

@@ -12,6 +12,7 @@ const families = [
   "process_resident_memory_bytes gauge",
   "process_start_time_seconds gauge"
 ]
+const at = (journal_position: number) => ({ journal_position, unfinished_jobs: [], job_attempts: [] })
 const declared = (text: string): ReadonlyArray<string> =>
   [...text.matchAll(/^# TYPE (.+)$/gm)].map(([, family]) => String(family)).sort()
 const answered: AnsweredServerCall = {
@@ -34,12 +35,12 @@ const answered: AnsweredServerCall = {
 
 it("lists every family once, with help, before the first request and after it", () => {
   const metrics = makeMetrics()
-  const before = metrics.text({ journal_position: 7 })
+  const before = metrics.text(at(7))
   expect(declared(before)).toEqual(families)
   expect(before.match(/^# HELP /gm)).toHaveLength(families.length)
   expect(before).not.toMatch(/^flightcase_requests_total/m)
   metrics.count(answered)
-  const after = metrics.text({ journal_position: 8 })
+  const after = metrics.text(at(8))
   expect(declared(after)).toEqual(families)
   expect(after).toContain(`flightcase_requests_total{endpoint="stores.list",method="GET",status="200"} 1\n`)
   expect(after).toContain("flightcase_journal_position 8\n")
@@ -48,5 +49,22 @@ it("lists every family once, with help, before the first request and after it", 
 it("counts for one server alone", () => {
   const one = makeMetrics()
   one.count(answered)
-  expect(makeMetrics().text({ journal_position: 0 })).not.toMatch(/^flightcase_requests_total/m)
+  expect(makeMetrics().text(at(0))).not.toMatch(/^flightcase_requests_total/m)
+})
+
+it("shows jobs by kind and status, none once there are none, and counts attempts that only go up", () => {
+  const metrics = makeMetrics()
+  const kind = "mail.send"
+  const busy = metrics.text({
+    ...at(1),
+    unfinished_jobs: [{ kind, status: "failed", jobs: 2 }],
+    job_attempts: [{ kind, attempts: 5, failures: 3, dead: 1 }]
+  })
+  expect(busy).toContain(`flightcase_jobs{kind="mail.send",status="failed"} 2\n`)
+  expect(busy).toContain(`flightcase_job_attempts_total{kind="mail.send"} 5\n`)
+  expect(busy).toContain(`flightcase_job_failures_total{kind="mail.send",final="false"} 2\n`)
+  expect(busy).toContain(`flightcase_job_failures_total{kind="mail.send",final="true"} 1\n`)
+  const idle = metrics.text({ ...at(1), job_attempts: [{ kind, attempts: 6, failures: 3, dead: 1 }] })
+  expect(idle).toContain(`flightcase_jobs{kind="mail.send",status="failed"} 0\n`)
+  expect(idle).toContain(`flightcase_job_attempts_total{kind="mail.send"} 6\n`)
 })

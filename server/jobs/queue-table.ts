@@ -1,0 +1,227 @@
+/**
+ * The table of Effect's PersistedQueue, `effect_queue`: how it is opened, and the few statements that its queues have
+ * no call for. Times are the database's: UTC, as every session pins.
+ */
+import { Effect, References, type Scope } from "effect"
+import * as PersistedQueue from "effect/persistence/PersistedQueue"
+import { SqlClient, type SqlError } from "effect/sql"
+import type { JsonObject } from "../../core/kernel/json.ts"
+import { lockDatabase } from "../../core/kernel/store/schema.ts"
+import { bindings, type Bindings } from "../../core/kernel/store/statement.ts"
+import { Store, type StoreShape } from "../../core/kernel/store/store.ts"
+import { bell_state, isHeld, jobsViewSql, lock_seconds, statusSql } from "./schema.ts"
+
+export type QueueStore = PersistedQueue.PersistedQueueStore["Service"]
+
+/**
+ * How often a queue with free workers looks at its table by itself. It hardly ever must: an offer in this process wakes
+ * it, and the dispatcher does for whatever else falls due (`workers.ts`).
+ */
+const own_look_millis = 60_000
+const lock_refresh_millis = (lock_seconds * 1_000) / 3
+
+const openStore = (store: StoreShape): Effect.Effect<QueueStore, SqlError.SqlError, Scope.Scope> =>
+  PersistedQueue.makeStoreSql({
+    pollInterval: own_look_millis,
+    lockRefreshInterval: lock_refresh_millis,
+    lockExpiration: lock_seconds * 1_000
+  }).pipe(
+    Effect.provideService(SqlClient.SqlClient, store.sql),
+    // Without a database each queue would log every half second; the dispatcher says it once.
+    Effect.provideService(References.MinimumLogLevel, "None")
+  )
+
+/** Makes the tables where they are missing, one server after the other, and gives the queue's store. */
+export const openQueueTable = Effect.fnUntraced(function* (
+  store: StoreShape,
+  only_server: boolean
+): Effect.fn.Return<QueueStore, SqlError.SqlError, Scope.Scope | Store> {
+  yield* store.transaction(
+    Effect.gen(function* () {
+      yield* lockDatabase
+      // Its migrations are part of opening it. What this one starts ends here, before the transaction does.
+      yield* Effect.scoped(openStore(store))
+      yield* store.run(
+        "create index if not exists effect_queue_unfinished on effect_queue (queue_name, state) " +
+          "where state <> 'completed'"
+      )
+      // A view holds nothing: it is made anew, as this release wants it.
+      yield* store.run("drop view if exists system_jobs")
+      yield* store.run(jobsViewSql(store.dialect))
+      // The only server on its database was killed if somebody still has jobs: nothing need wait for their locks.
+      if (only_server)
+        yield* store.run("update effect_queue set acquired_at = null, acquired_by = null where acquired_by is not null")
+    })
+  )
+  return yield* openStore(store)
+})
+
+const now = (store: StoreShape): string => (store.dialect === "pg" ? "now()" : "current_timestamp")
+
+/**
+ * A queue is woken by an offer only. For a kind whose jobs fall due otherwise, the id of a row that is no job is
+ * offered again, which writes nothing.
+ */
+export const makeBell = (store: StoreShape, kind: string): Effect.Effect<void, SqlError.SqlError> =>
+  Effect.asVoid(
+    store.run(
+      `insert into effect_queue (id, queue_name, element, state, attempts, visible_at, created_at, updated_at) ` +
+        `values ('bell:${kind}', '${kind}', 'null', '${bell_state}', 0, ${now(store)}, ${now(store)}, ${now(store)}) ` +
+        `on conflict (id, queue_name) do nothing`
+    )
+  )
+export const ringBell = (queue: QueueStore, kind: string): Effect.Effect<void, PersistedQueue.PersistedQueueError> =>
+  queue.offer({ name: kind, id: `bell:${kind}`, element: null, isCustomId: true })
+
+/** Which of these kinds have a job to do now that nobody does. One probe of an index for each. */
+export const dueKinds = (
+  store: StoreShape,
+  kinds: ReadonlyArray<string>
+): Effect.Effect<ReadonlyArray<string>, SqlError.SqlError> => {
+  if (kinds.length === 0) return Effect.succeed([])
+  const bound = bindings(store.dialect)
+  const asked = kinds.map((kind) => `(${bound.bind(kind)})`).join(", ")
+  const text = store.dialect === "pg" ? "::text" : ""
+  return Effect.map(
+    store.run<{ kind: string }>(
+      `with asked (kind) as (values ${asked}) select kind from asked where exists (select 1 from effect_queue q ` +
+        `where q.queue_name = asked.kind${text} and q.state = 'pending' and q.visible_at <= ${now(store)} ` +
+        `and (q.acquired_at is null or not ${isHeld(store.dialect)}))`,
+      bound.values
+    ),
+    (rows) => rows.map(({ kind }) => kind)
+  )
+}
+
+/** One attempt: a job as this process took it. */
+export interface Taken {
+  readonly kind: string
+  readonly job_id: string
+  readonly attempt: number
+}
+const ofAttempt = ({ kind, job_id, attempt }: Taken, bound: Bindings): string =>
+  `where id = ${bound.bind(job_id)} and queue_name = ${bound.bind(kind)} and attempts = ${bound.bind(attempt)} ` +
+  `and state = 'pending' and acquired_by is not null`
+
+/** Ends the attempt as failed for good. What the queue settles afterwards finds nothing that is this attempt's. */
+export const setFailed = (store: StoreShape, taken: Taken, error: string): Effect.Effect<void, SqlError.SqlError> => {
+  const bound = bindings(store.dialect)
+  return Effect.asVoid(
+    store.run(
+      `update effect_queue set state = 'failed', last_failure = ${bound.bind(error)}, acquired_at = null, ` +
+        `acquired_by = null, updated_at = ${now(store)} ${ofAttempt(taken, bound)}`,
+      bound.values
+    )
+  )
+}
+/** Ends the attempt; the next one begins after the wait. */
+export const setWaiting = (
+  store: StoreShape,
+  taken: Taken,
+  error: string,
+  wait_seconds: number
+): Effect.Effect<void, SqlError.SqlError> => {
+  const bound = bindings(store.dialect)
+  const seconds = Math.max(0, Math.ceil(wait_seconds))
+  const due =
+    store.dialect === "pg" ? `now() + interval '${seconds} seconds'` : `datetime('now', '+${seconds} seconds')`
+  return Effect.asVoid(
+    store.run(
+      `update effect_queue set visible_at = ${due}, last_failure = ${bound.bind(error)}, acquired_at = null, ` +
+        `acquired_by = null, updated_at = ${now(store)} ${ofAttempt(taken, bound)}`,
+      bound.values
+    )
+  )
+}
+
+/** Begins a failed job anew. */
+export const requeue = (store: StoreShape, id: string): Effect.Effect<void, SqlError.SqlError> => {
+  const bound = bindings(store.dialect)
+  return Effect.asVoid(
+    store.run(
+      `update effect_queue set state = 'pending', attempts = 0, last_failure = null, visible_at = ${now(store)}, ` +
+        `updated_at = ${now(store)} where id = ${bound.bind(id)} and state = 'failed'`,
+      bound.values
+    )
+  )
+}
+/** Removes a job that nobody is doing. Says whether it did. */
+export const dropJob = Effect.fnUntraced(function* (store: StoreShape, id: string) {
+  const bound = bindings(store.dialect)
+  const dropped = yield* store.run(
+    `delete from effect_queue as q where q.id = ${bound.bind(id)} and (q.state = 'failed' or (q.state = 'pending' ` +
+      `and (q.acquired_at is null or not ${isHeld(store.dialect)}))) returning id`,
+    bound.values
+  )
+  if (dropped.length > 0) yield* removeNote(store, id)
+  return dropped.length > 0
+})
+const removeNote = (store: StoreShape, id: string) => {
+  const bound = bindings(store.dialect)
+  return store.run(`delete from job_notes where job_id = ${bound.bind(id)}`, bound.values)
+}
+
+export const noteOwner = (
+  store: StoreShape,
+  job_id: string,
+  owner_id: number
+): Effect.Effect<void, SqlError.SqlError> => {
+  const bound = bindings(store.dialect)
+  return Effect.asVoid(
+    store.run(
+      `insert into job_notes (job_id, owner_id) values (${bound.bind(job_id)}, ${bound.bind(owner_id)}) ` +
+        `on conflict (job_id) do nothing`,
+      bound.values
+    )
+  )
+}
+export const noteProgress = (
+  store: StoreShape,
+  job_id: string,
+  thousandths: number
+): Effect.Effect<void, SqlError.SqlError> => {
+  const bound = bindings(store.dialect)
+  return Effect.asVoid(
+    store.run(
+      `insert into job_notes (job_id, progress) values (${bound.bind(job_id)}, ${bound.bind(thousandths)}) ` +
+        `on conflict (job_id) do update set progress = excluded.progress`,
+      bound.values
+    )
+  )
+}
+export const noteResult = (
+  store: StoreShape,
+  job_id: string,
+  result: JsonObject
+): Effect.Effect<void, SqlError.SqlError> => {
+  const bound = bindings(store.dialect)
+  const json = store.dialect === "pg" ? "::jsonb" : ""
+  return Effect.asVoid(
+    store.run(
+      `insert into job_notes (job_id, result) ` +
+        `values (${bound.bind(job_id)}, ${bound.bind(JSON.stringify(result))}${json}) ` +
+        `on conflict (job_id) do update set result = excluded.result`,
+      bound.values
+    )
+  )
+}
+/** Removes the notes of jobs that have gone. */
+export const dropLooseNotes = (store: StoreShape): Effect.Effect<void, SqlError.SqlError> =>
+  Effect.asVoid(
+    store.run("delete from job_notes where not exists (select 1 from effect_queue q where q.id = job_notes.job_id)")
+  )
+
+export interface JobCount {
+  readonly kind: string
+  readonly status: string
+  readonly jobs: number
+}
+/** Jobs that are not done, by kind and status. */
+export const countUnfinished = (store: StoreShape): Effect.Effect<ReadonlyArray<JobCount>, SqlError.SqlError> =>
+  Effect.map(
+    store.run<{ kind: string; status: string; jobs: number }>(
+      `select q.queue_name as kind, ${statusSql(store.dialect)} as status, count(*) as jobs from effect_queue q ` +
+        `where q.state <> 'completed' and q.state <> '${bell_state}' group by 1, 2 order by 1, 2`
+    ),
+    (rows) => rows.map(({ kind, status, jobs }) => ({ kind, status, jobs: Number(jobs) }))
+  )

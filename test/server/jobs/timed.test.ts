@@ -1,0 +1,90 @@
+/** Timed work: done once for each due time, however many servers there are. */
+import { Effect, Schema } from "effect"
+import { afterEach, describe, expect, it } from "vitest"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { openServerApp, type ServerOptions } from "../../../server/app.ts"
+import { jobKind, type TimedWork } from "../../../server/jobs/job-kind.ts"
+import { cronOf, lastDue } from "../../../server/jobs/timed.ts"
+import { engines } from "../../app.ts"
+import { freshDatabase } from "../../postgres.ts"
+import { folderOfItsOwn, cleanUp } from "../process.ts"
+import { clockAt } from "../serving.ts"
+import { rowsOf } from "./words.ts"
+
+const at = (text: string): number => Date.parse(`2026-07-01T${text}Z`)
+
+describe("the last due time", () => {
+  const half_hourly = cronOf({ cron: "*/30 * * * *" })
+  it("lies after the one before and not after now", () => {
+    expect(lastDue(half_hourly, at("09:00:00"), at("09:29:59.999"))).toBeUndefined()
+    expect(lastDue(half_hourly, at("09:00:00"), at("09:30:00"))).toBe(at("09:30:00"))
+    expect(lastDue(half_hourly, at("09:30:00"), at("09:59:59"))).toBeUndefined()
+  })
+  it("is one, however many were missed", () => {
+    expect(lastDue(half_hourly, at("01:00:00"), at("09:45:00"))).toBe(at("09:30:00"))
+  })
+  it("is in UTC", () => {
+    expect(lastDue(cronOf({ cron: "20 3 * * *" }), at("00:00:00"), at("23:00:00"))).toBe(at("03:20:00"))
+  })
+})
+
+const open: Array<() => Promise<unknown>> = []
+afterEach(async () => {
+  for (const close of open.splice(0).reverse()) await close()
+  await cleanUp()
+})
+
+describe.each(engines)("timed work on %s", (engine) => {
+  it("is queued once by all servers, and made up once after a time without any", async () => {
+    const done: Array<string> = []
+    const sweep: TimedWork = {
+      cron: "0 4 * * *",
+      kind: jobKind({
+        kind: "test.sweep",
+        meaning: "sweeps",
+        data: Schema.Struct({ due_at: Schema.String }),
+        attempts_max: 3,
+        waits_seconds: [1],
+        at_a_time: 1,
+        run: ({ due_at }) => Effect.sync(() => void done.push(due_at))
+      })
+    }
+    const database = await databaseOf(engine)
+    const openedAt = async (instant: string) => {
+      const app = await openServerApp({
+        database,
+        key: "a key of more than twenty characters",
+        slices: [{ name: "sweeping", timed: [sweep] }],
+        services: clockAt(() => Date.parse(instant))
+      })
+      const close = (): Promise<void> => app.close()
+      open.push(close)
+      return { app, close: () => (open.splice(open.indexOf(close), 1), close()) }
+    }
+    const known = () => rowsOf(first.app, "select due_at from timed_work where kind = 'test.sweep'")
+    // Due from now on: nothing was missed before the server was there.
+    let first = await openedAt("2026-07-01T05:00:00.000Z")
+    await expect.poll(known, { timeout: 20_000 }).toEqual([{ due_at: "2026-07-01T05:00:00.000Z" }])
+    expect(done).toEqual([])
+    await first.close()
+    // Three mornings later.
+    first = await openedAt("2026-07-04T12:00:00.000Z")
+    if (engine === "pg") await openedAt("2026-07-04T12:00:00.001Z")
+    await expect.poll(() => done, { timeout: 20_000 }).toEqual(["2026-07-04T04:00:00.000Z"])
+    expect(await known()).toEqual([{ due_at: "2026-07-04T04:00:00.000Z" }])
+    expect(
+      await first.app.run(
+        Effect.flatMap(Store, (store) =>
+          store.run("select id from effect_queue where queue_name = 'test.sweep' and state <> 'bell'")
+        )
+      )
+    ).toEqual([{ id: "test.sweep:2026-07-04T04:00:00.000Z" }])
+  })
+})
+
+const databaseOf = async (engine: (typeof engines)[number]): Promise<ServerOptions["database"]> => {
+  if (engine === "sqlite") return { kind: "sqlite", path: `${await folderOfItsOwn()}/server.sqlite` }
+  const database = await freshDatabase()
+  open.push(() => database.drop())
+  return { kind: "pg", url: database.url, connections_max: 4 }
+}
