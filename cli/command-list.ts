@@ -63,6 +63,15 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     usage_line: ["scan out ORDER · scan in [ORDER]", "book out and check in by code"],
     load: () => import("./commands/scan/scan.ts")
   },
+  attach: {
+    usage_line: ["attach TARGET FILE… [--category C]", "files to member:12, order:9, unit:BARCODE …; offline too"],
+    load: () => import("./commands/attach/attach.ts")
+  },
+  attachments: {
+    usage_line: ["attachments list|show|get|delete", "files that were attached"],
+    load: () => import("./commands/attachments/attachments.ts"),
+    noun: "attachments"
+  },
   calendar: {
     usage_line: ["calendar export [--user ID] [-o FILE]", "the calendar feed; links: addresses to subscribe to"],
     load: () => import("./commands/calendar/calendar.ts")
@@ -86,7 +95,19 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     usage_line: ["smoke URL --token T", "try a server's main job, and clean up"],
     load: () => import("./commands/smoke/smoke.ts")
   },
+  mail: {
+    usage_line: ["mail test [ADDRESS] [--wait]", "a message to try the server's mail settings"],
+    load: () => import("./commands/mail/mail.ts")
+  },
   doctor: { usage_line: ["doctor [--repair]", "check the replica"], load: () => import("./commands/doctor/doctor.ts") },
+  webhooks: {
+    usage_line: [
+      "webhooks listen [--port P] [--secret S]",
+      "receive deliveries here and print them; also list, create, logs, test, replay, …"
+    ],
+    load: () => import("./commands/webhooks/webhooks.ts"),
+    noun: "webhooks"
+  },
   serve: {
     usage_line: ["serve", "the server itself; --help tells what it can be set to"],
     load: () => import("./commands/serve/serve.ts")

@@ -181,7 +181,9 @@ const requestsOver = (
       if (await isAnsweredLocally(asked)) {
         replica.wasUsed()
         const answer = await (await replica.device()).ask(asked, options.plan === true ? { plan: true } : {})
-        return !offline && isOnServerOnly(answer) ? serverInstead(asked, answer) : answer
+        // A plan changes nothing: what only the server can decide has none.
+        const may_ask = !offline && (options.plan !== true || asked.method === "GET")
+        return may_ask && isOnServerOnly(answer) ? serverInstead(asked, answer) : answer
       }
     }
     if (options.plan === true && asking.method !== "GET") {

@@ -51,7 +51,19 @@ const noun_groups: ReadonlyArray<readonly [title: string, nouns: ReadonlyArray<s
   ],
   [
     "People and server",
-    ["users", "roles", "permissions", "tokens", "abilities", "actions", "calendar-feeds", "endpoints", "system", "jobs"]
+    [
+      "users",
+      "roles",
+      "permissions",
+      "tokens",
+      "abilities",
+      "actions",
+      "calendar-feeds",
+      "inbound-sources",
+      "endpoints",
+      "system",
+      "jobs"
+    ]
   ]
 ]
 const other_nouns = "More"

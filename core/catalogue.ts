@@ -1,6 +1,7 @@
 /** Every slice and register: the one list that server, command line, sync and tests iterate. */
 import { availabilitySlice } from "./availability/api.ts"
 import { activitiesSlice } from "./activities/api.ts"
+import { attachmentsSlice } from "./attachments/api.ts"
 import { activityLogSlice } from "./activity-log/api.ts"
 import { calendarSlice } from "./calendar/api.ts"
 import { demandsSlice } from "./demands/events.ts"
@@ -68,6 +69,7 @@ export const slices: ReadonlyArray<Slice> = [
   containersSlice,
   productMergeSlice,
   availabilitySlice,
-  opportunitiesSlice
+  opportunitiesSlice,
+  attachmentsSlice
 ]
 export const catalogue: Catalogue = catalogueOf(slices)

@@ -1,7 +1,5 @@
 /** Reads a request's body into plain data, or into the rejection it will be answered with. */
-import { createHash } from "node:crypto"
-import type { Request, UploadedFile } from "../core/kernel/endpoint.ts"
-import type { Json } from "../core/kernel/json.ts"
+import type { Request } from "../core/kernel/endpoint.ts"
 import {
   body_depth_max,
   isDeeperThan,
@@ -12,29 +10,34 @@ import {
 import { invalidField, Rejection } from "../core/kernel/rejection.ts"
 import { parseInPieces, parsePlain } from "./json-pieces.ts"
 
-export type ReadBody = Pick<Request, "body" | "body_fault" | "files" | "raw_text">
+export type ReadBody = Pick<Request, "body" | "body_fault" | "files" | "raw_bytes" | "raw_text">
 
 export const tooLarge = (max: number): Rejection =>
   new Rejection({ kind: "too_large", message: `The body must not be longer than ${max} bytes.` })
 const unsupported = (takes: string): Rejection =>
   new Rejection({ kind: "unsupported", message: `The content type must be ${takes}.` })
-const malformed = (text: string): ReadBody => ({ body: undefined, body_fault: invalidField("body", text) })
+export const malformed = (text: string): ReadBody => ({ body: undefined, body_fault: invalidField("body", text) })
 
 export interface BodyOptions {
   readonly uploads: boolean
+  readonly raw_body?: boolean
   /** The longest body in bytes, where that is more than usual: such bodies contain other bodies. */
   readonly body_max?: number | undefined
 }
 
-/** Reads the bytes of a body as its content type says. JSON is assumed when none is given. */
+/** The type without its parameters; JSON where none is given. */
+export const mediaType = (content_type: string | undefined): string =>
+  (content_type ?? "application/json").split(";", 1)[0]!.trim().toLowerCase()
+
+/** Reads the bytes of a body as its content type says; forms are read by `form.ts`. JSON is assumed when none is given. */
 export const readBody = async (
   bytes: Uint8Array,
   content_type: string | undefined,
-  { uploads, body_max }: BodyOptions
+  { uploads, raw_body, body_max }: BodyOptions
 ): Promise<ReadBody> => {
+  if (raw_body) return { body: undefined, raw_bytes: bytes }
   if (bytes.length === 0) return { body: undefined }
-  const type = (content_type ?? "application/json").split(";", 1)[0]!.trim().toLowerCase()
-  if (uploads && type === "multipart/form-data") return readForm(bytes, content_type!)
+  const type = mediaType(content_type)
   const charset = /;\s*charset\s*=\s*"?([^\s";]+)/i.exec(content_type ?? "")?.[1]?.toLowerCase()
   if (
     !/^application\/([\w.+-]+\+)?json$/.test(type) ||
@@ -71,33 +74,4 @@ const readJson = async (bytes: Uint8Array, depth_max: number): Promise<ReadBody>
 const whereIn = (cause: unknown): string => {
   const found = cause instanceof Error ? /position (\d+)/.exec(cause.message) : null
   return found === null ? "" : ` (at character ${Number(found[1]) + 1})`
-}
-
-/** A form: its files by field, the rest as texts; of a field given twice, the last. */
-const readForm = async (bytes: Uint8Array, content_type: string): Promise<ReadBody> => {
-  let form: FormData
-  try {
-    form = await new Response(new Uint8Array(bytes), { headers: { "content-type": content_type } }).formData()
-  } catch {
-    return malformed("The form is not valid multipart/form-data.")
-  }
-  const body: Array<readonly [string, Json]> = []
-  const files: Array<readonly [string, UploadedFile]> = []
-  for (const [name, value] of form) {
-    if (typeof value === "string") body.push([name, value])
-    else {
-      const content = new Uint8Array(await value.arrayBuffer())
-      files.push([
-        name,
-        {
-          name: value.name,
-          mime_type: "application/octet-stream",
-          size_bytes: content.length,
-          sha256: createHash("sha256").update(content).digest("hex")
-        }
-      ])
-    }
-  }
-  // From pairs, not by assignment: a field may be called __proto__.
-  return { body: Object.fromEntries(body), files: Object.fromEntries(files) }
 }

@@ -2,7 +2,8 @@
  * Every environment variable of the server: its meaning, its default and the values it accepts.
  * `config.ts` reads them, `flightcase serve --help` prints them, and a test holds README's table to them.
  */
-import { Config, ConfigProvider, Effect, Schema, SchemaIssue } from "effect"
+import { Config, ConfigProvider, Effect, Result, Schema, SchemaIssue } from "effect"
+import { parseSmtpUrl } from "../core/values/smtp-url.ts"
 import { levels } from "./log.ts"
 import { StartupError } from "./startup-error.ts"
 
@@ -50,6 +51,12 @@ const whole = <Fallback extends number | undefined>(
     otherwise,
     config: (name) => Config.withDefault(Config.map(checked(name, check), Number), fallback)
   }
+}
+const anyText = (): undefined => undefined
+const isBucket = (given: string): boolean => {
+  if (!/^s3:\/\/[a-z0-9][a-z0-9.-]{1,62}(\?|$)/.test(given) || !URL.canParse(given)) return false
+  const endpoint = new URL(given).searchParams.get("endpoint")
+  return endpoint === null || (/^https?:\/\//.test(endpoint) && URL.canParse(endpoint))
 }
 const longEnough = (given: string): string | undefined =>
   given.length < least_secret_length ? `have ${least_secret_length} or more characters.` : undefined
@@ -116,14 +123,17 @@ export const variables = {
   FLIGHTCASE_SMTP_URL: text(
     "Mail server: smtp://user:password@host:587, or smtps:// for TLS from the start",
     "mail is written to outbox/ in FLIGHTCASE_DATA",
-    (given) =>
-      /^smtps?:\/\//.test(given) && URL.canParse(given) ? undefined : "be smtp://user:password@host:port or smtps://…"
+    (given) => Result.match(parseSmtpUrl(given), { onSuccess: () => undefined, onFailure: (fault) => fault })
   ),
   FLIGHTCASE_BLOBS: text(
     "Bucket for files: s3://bucket?endpoint=https://…, with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION",
     "files are kept in blobs/ in FLIGHTCASE_DATA",
-    (given) => (/^s3:\/\/[^/?]+/.test(given) && URL.canParse(given) ? undefined : "be s3://bucket?endpoint=https://….")
+    (given) => (isBucket(given) ? undefined : "be s3://bucket?endpoint=https://…, with region and prefix where needed.")
   ),
+  AWS_ACCESS_KEY_ID: text("The key to the bucket for files; required with FLIGHTCASE_BLOBS", "none", anyText),
+  AWS_SECRET_ACCESS_KEY: text("Its secret; required with FLIGHTCASE_BLOBS", "none", anyText),
+  AWS_SESSION_TOKEN: text("For keys that hold for a while", "none", anyText),
+  AWS_REGION: text("The bucket's region, where its address names none", "us-east-1", anyText),
   FLIGHTCASE_WEBHOOKS_PRIVATE: whole("1 lets webhooks reach private and loopback addresses: for trials", 0, 1, 0),
   FLIGHTCASE_WEBHOOKS_WAITS: text(
     "Seconds between attempts at a webhook, separated by commas: for trials",

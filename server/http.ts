@@ -6,11 +6,11 @@ import { createServer, type IncomingMessage, type Server, ServerResponse } from 
 import type { Socket } from "node:net"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { toIncomingMessage, toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
-import { Cause, Effect, Exit, Scope } from "effect"
+import { Cause, Effect, Exit, Scope, Stream } from "effect"
 import { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { clientAddress } from "./client-address.ts"
-import type { HttpRequest, HttpResponse } from "./pipeline.ts"
+import type { HttpRequest, HttpResponse, StreamedBody } from "./pipeline.ts"
 import type { Log } from "./log.ts"
 import { StartupError } from "./startup-error.ts"
 
@@ -74,7 +74,9 @@ export const listenOn = async ({ host, port, log, trusted_proxies = 0, answer }:
         request.headers["x-forwarded-for"],
         trusted_proxies
       ),
-      body: (max) => bodyOf(request, max)
+      body: (max) => bodyOf(request, max),
+      // What is not read is taken and thrown away with the answer, so that its client can read that.
+      parts: () => ({ [Symbol.asyncIterator]: () => partsOf(request) })
     }
     return Effect.matchCauseEffect(Effect.interruptible(answer(asked)), {
       onSuccess: (reply) => responseTo(request, reply, stopping),
@@ -191,6 +193,8 @@ const bodyOf = (request: IncomingMessage, max: number): Promise<Uint8Array | "to
   })
 }
 
+const partsOf = (request: IncomingMessage): AsyncIterator<Uint8Array> => request.iterator({ destroyOnReturn: false })
+
 const failure: HttpResponse = {
   status: 500,
   headers: { "content-type": "application/json" },
@@ -237,9 +241,27 @@ const responseOf = (
   }
   const options = { status, headers, contentType: headers["content-type"] }
   // As text it leaves in one write with its headers.
-  return typeof body === "string"
-    ? HttpServerResponse.text(body, options)
+  if (typeof body === "string") return HttpServerResponse.text(body, options)
+  return "stream" in body
+    ? HttpServerResponse.stream(ofLength(body), { ...options, contentLength: body.size_bytes })
     : HttpServerResponse.uint8Array(body, options)
 }
+/** Ends in a failure where less comes than was announced: its client must not wait for the rest. */
+const ofLength = ({ size_bytes, stream }: StreamedBody): Stream.Stream<Uint8Array, unknown> =>
+  Stream.suspend(() => {
+    let sent = 0
+    return Stream.concat(
+      Stream.tap(stream, (part) => Effect.sync(() => (sent += part.length))),
+      Stream.drain(
+        Stream.fromEffect(
+          Effect.suspend(() =>
+            sent === size_bytes
+              ? Effect.void
+              : Effect.die(new Error(`a file of ${size_bytes} bytes ended after ${sent}`))
+          )
+        )
+      )
+    )
+  })
 const hasBody = (request: IncomingMessage): boolean =>
   request.headers["transfer-encoding"] !== undefined || Number(request.headers["content-length"] ?? 0) > 0

@@ -2,7 +2,7 @@
  * From a request to its response: authentication (401), rate limit (429), endpoint (404, 405), then the engine's checks
  * of rows, permission, body and rule. It uses no socket, so that tests and other programs can call it as well.
  */
-import { Cause, Clock, Effect, Exit } from "effect"
+import { Cause, Clock, Effect, Exit, type Stream } from "effect"
 import { SqlError } from "effect/sql"
 import type { Catalogue } from "../core/kernel/catalogue.ts"
 import { dispatch, match } from "../core/kernel/dispatch.ts"
@@ -16,12 +16,15 @@ import { instantOf } from "../core/values/time.ts"
 import { revoked_message } from "../sync/server/push.ts"
 import { authorizeCall } from "../core/kernel/engine.ts"
 import { json_body_bytes_max } from "../core/kernel/body-limits.ts"
-import { type ReadBody, readBody, tooLarge } from "./body.ts"
+import { mediaType, type ReadBody, readBody, tooLarge } from "./body.ts"
 import type { BodyBudget } from "./body-budget.ts"
+import { partsOf, readForm } from "./form.ts"
 import type { ServerContext } from "./server-context.ts"
 import type { Log } from "./log.ts"
 import { networkOf } from "./client-address.ts"
+import { replyOf, streamedReply } from "./reply.ts"
 import { makeRateLimiter, type RateLimitState } from "./rate-limit.ts"
+import { RawRequest } from "./raw-request.ts"
 import type { AnsweredServerCall, Headers, ServerCall, ServerEndpoint, ServerSlice } from "./server-slice.ts"
 import { type StorageFailure, storage_retry_seconds, storageText } from "./storage-fault.ts"
 import type { Authentication } from "./tokens/authenticate.ts"
@@ -34,11 +37,18 @@ export interface HttpRequest {
   readonly remote_address: string
   /** The body's bytes; "too long" once there are more than `max`. Called at most once. */
   readonly body: (max: number) => Promise<Uint8Array | "too long">
+  /** The body's bytes as they come, instead of `body`; reading may stop early. */
+  readonly parts?: () => AsyncIterable<Uint8Array>
+}
+/** Content on its way from a store of files. */
+export interface StreamedBody {
+  readonly size_bytes: number
+  readonly stream: Stream.Stream<Uint8Array, unknown>
 }
 export interface HttpResponse {
   readonly status: number
   readonly headers: { readonly [name: string]: string }
-  readonly body: string | Uint8Array | undefined
+  readonly body: string | Uint8Array | StreamedBody | undefined
 }
 
 export interface PipelineOptions {
@@ -111,7 +121,11 @@ export const makePipeline = (options: PipelineOptions): ((asked: HttpRequest) =>
         remote_address: asked.remote_address,
         request: { ...caller.request, ...(yield* bodyFor(caller, trace, options.bodies)) }
       }
-      const run: ServerEndpoint<Answer> = dispatch(call)
+      const { raw_bytes } = call.request
+      const run: ServerEndpoint<Answer> =
+        raw_bytes === undefined
+          ? dispatch(call)
+          : Effect.provideService(dispatch(call), RawRequest, { headers: asked.headers, bytes: raw_bytes })
       const whole = around.reduceRight((next, wrap) => wrap(call, next), run)
       // A client that hangs up interrupts a read, never a change.
       return yield* found.endpoint.method === "GET" ? whole : Effect.uninterruptible(whole)
@@ -204,7 +218,9 @@ export const makePipeline = (options: PipelineOptions): ((asked: HttpRequest) =>
           ? 0
           : typeof reply.body === "string"
             ? Buffer.byteLength(reply.body)
-            : reply.body.length,
+            : "stream" in reply.body
+              ? reply.body.size_bytes
+              : reply.body.length,
       remote_address: asked.remote_address,
       user_agent: typeof agent === "string" ? agent.slice(0, 500) : null
     }
@@ -235,7 +251,10 @@ export const makePipeline = (options: PipelineOptions): ((asked: HttpRequest) =>
       ) {
         limiter.count(missesOf(trace, trace.endpoint), trace.standing.limit, trace.clock_millis)
       }
-      const reply = replyOf(answer, trace)
+      const reply =
+        answer.streamed === undefined
+          ? replyOf(answer, trace)
+          : yield* streamedReply(answer, trace, (cause) => answerTo(cause, trace, options))
       finished(trace, reply)
       return reply
     })
@@ -254,7 +273,10 @@ const tooMany = (standing: RateLimitState, message: string): Rejection =>
     }
   })
 
-/** Reads the body. A long one is read only after the permission check and within the budget for long bodies. */
+/**
+ * Reads the body. A long one is read only after the permission check and within the budget for long bodies; files of a
+ * form go to their store as they come.
+ */
 const bodyFor = Effect.fnUntraced(function* (
   caller: Parameters<typeof authorizeCall>[0],
   trace: Trace,
@@ -263,6 +285,15 @@ const bodyFor = Effect.fnUntraced(function* (
   const { endpoint } = caller
   const { asked } = trace
   if (endpoint.method === "GET") return { body: undefined }
+  const content_type = first(asked.headers["content-type"])
+  if (endpoint.uploads && mediaType(content_type) === "multipart/form-data") {
+    yield* authorizeCall(caller)
+    return yield* readForm(
+      partsOf(asked, endpoint.upload_bytes_max, (bytes) => (trace.request_bytes += bytes)),
+      content_type ?? "",
+      endpoint.upload_bytes_max
+    )
+  }
   const max = endpoint.body_max ?? json_body_bytes_max
   if (max > json_body_bytes_max) {
     yield* authorizeCall(caller)
@@ -274,7 +305,7 @@ const bodyFor = Effect.fnUntraced(function* (
     const bytes = await asked.body(max)
     if (bytes === "too long") return { body: undefined, body_fault: tooLarge(max) }
     trace.request_bytes = bytes.length
-    return readBody(bytes, first(asked.headers["content-type"]), endpoint)
+    return readBody(bytes, content_type, endpoint)
   })
 })
 const tooBusy = new Rejection({
@@ -336,37 +367,6 @@ const passes = ({ reason }: SqlError.SqlError): boolean =>
   reason._tag === "StatementTimeoutError" ||
   reason._tag === "SerializationError" ||
   reason._tag === "DeadlockError"
-
-const replyOf = (answer: Answer, trace: Trace): HttpResponse => {
-  const { body, content } = answer
-  const headers: { [name: string]: string } = {
-    ...(body !== undefined ? json_headers : content !== undefined ? { "content-type": content.type } : {}),
-    // Responses with an ETag may be cached and revalidated.
-    ...(answer.headers?.["etag"] === undefined ? { "cache-control": "no-store" } : {}),
-    "x-content-type-options": "nosniff",
-    "x-request-id": trace.request_id
-  }
-  if (trace.standing !== undefined) {
-    headers["x-ratelimit-limit"] = String(trace.standing.limit)
-    headers["x-ratelimit-remaining"] = String(trace.standing.remaining)
-  }
-  if (answer.headers !== undefined)
-    for (const [name, value] of Object.entries(answer.headers)) headers[name.toLowerCase()] = value
-  if (answer.status === 200 && isKnown(headers["etag"], trace.asked)) {
-    delete headers["content-type"]
-    return { status: 304, headers, body: undefined }
-  }
-  return { status: answer.status, headers, body: body !== undefined ? JSON.stringify(body) : content?.text }
-}
-/** Whether If-None-Match names this ETag (RFC 9110, 13.1.2); tags of reads are compared weakly. */
-const isKnown = (etag: string | undefined, { method, headers }: HttpRequest): boolean => {
-  const held = headers["if-none-match"]
-  if (etag === undefined || held === undefined || (method !== "GET" && method !== "HEAD")) return false
-  const text = typeof held === "string" ? held : held.join(",")
-  const opaque = (tag: string): string => tag.replace(/^W\//, "")
-  return text.trim() === "*" || (text.match(/(?:W\/)?"[^"]*"/g) ?? []).some((tag) => opaque(tag) === opaque(etag))
-}
-const json_headers = { "content-type": "application/json" }
 
 /** The path of a request line's target, whatever form it takes. */
 export const pathOf = (target: string): string => {

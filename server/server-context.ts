@@ -1,10 +1,12 @@
 /** What the server provides to its slices. */
 import { Context, Effect, Option } from "effect"
 import type { Store } from "../core/kernel/store/store.ts"
+import type { BlobStore } from "./files/blob-store.ts"
 import type { Condition } from "./health.ts"
 import type { Jobs } from "./jobs/offers.ts"
 import type { Log } from "./log.ts"
 import type { Outside } from "./outside.ts"
+import type { Renderer } from "./print/renderer.ts"
 
 export interface ServerContextShape {
   /** Signs feeds, links and attachment addresses. */
@@ -14,8 +16,12 @@ export interface ServerContextShape {
   readonly data_folder: string | undefined
   readonly log: Log
   readonly outside: Outside
+  /** Where files are kept; content goes in by `keepContent` (files/keep.ts). */
+  readonly blobs: BlobStore
   /** Queues durable work. */
   readonly jobs: Jobs
+  /** Draws documents and fills texts, in threads of their own. */
+  readonly renderer: Renderer
   /** Whether the server can work; does not wait for locks that other requests wait for. */
   readonly health: Effect.Effect<Condition, never, Store>
   /** To be called after a commit that changed the journal other than by appending: clears all caches. */

@@ -9,10 +9,13 @@ import type { EndpointCall } from "../core/kernel/engine.ts"
 import type { StoredEvent } from "../core/kernel/event.ts"
 import type { CommandRuntime } from "../core/kernel/command-runtime.ts"
 import type { Store } from "../core/kernel/store/store.ts"
+import type { InboundHandler } from "./inbound/handler.ts"
 import type { AnyJobKind, Process, TimedWork } from "./jobs/job-kind.ts"
+import type { Headers } from "./raw-request.ts"
 import type { ServerContext } from "./server-context.ts"
+import type { Measurement } from "./system/measurements.ts"
 
-export type Headers = { readonly [lower_case_name: string]: string | ReadonlyArray<string> | undefined }
+export type { Headers } from "./raw-request.ts"
 
 /**
  * A call over HTTP that is authenticated, within its rate limit and matched. Rows, permission and body are checked
@@ -60,8 +63,12 @@ export interface ServerSlice extends Slice {
   readonly jobs?: ReadonlyArray<AnyJobKind>
   /** Jobs that follow from events, queued in the transaction that records them. */
   readonly processes?: ReadonlyArray<Process>
+  /** What it does about webhooks from outside. */
+  readonly inbound?: ReadonlyArray<InboundHandler>
   /** Work that is due at certain times. */
   readonly timed?: ReadonlyArray<TimedWork>
+  /** What it measures, for /metrics. */
+  readonly measured?: ServerEndpoint<ReadonlyArray<Measurement>>
   /** Services its endpoints need besides store and command runtime. */
   readonly services?: (server: ServerContext["Service"]) => Context.Context<never>
 }

@@ -2,24 +2,34 @@
 import { abilitiesOf } from "../core/users/abilities.ts"
 import { erasedBytes } from "./erased-bytes.ts"
 import { feedsSlice } from "./feeds/slice.ts"
+import { inboundSlice } from "./inbound/slice.ts"
+import { filesSlice } from "./files/slice.ts"
+import { idempotencySlice } from "./idempotency/slice.ts"
 import { jobsSlice } from "./jobs/api.ts"
 import { jobKindsOf } from "./jobs/jobs.ts"
-import { idempotencySlice } from "./idempotency/slice.ts"
+import { mailSlice } from "./mail/slice.ts"
 import { restoreSlice } from "./restore/slice.ts"
 import { systemSlice } from "./system/api.ts"
+import { secretSettingsSlice } from "./secret-settings.ts"
 import { serverSyncSlice } from "./sync-slice.ts"
 import { tokensSlice } from "./tokens/api.ts"
+import { webhooksSlice } from "./webhooks/slice.ts"
 import type { Catalogue } from "../core/kernel/catalogue.ts"
 import type { ServerSlice } from "./server-slice.ts"
 
 /** `whole` returns the catalogue they become part of, once it is complete. */
 export const serverSlices = (whole: () => Catalogue): ReadonlyArray<ServerSlice> => [
-  systemSlice(),
+  systemSlice(() => whole().slices),
   serverSyncSlice,
   idempotencySlice,
   erasedBytes(),
   restoreSlice,
+  secretSettingsSlice,
   feedsSlice,
   jobsSlice(() => new Map(jobKindsOf(whole().slices).map((kind) => [kind.kind, kind]))),
-  tokensSlice(() => new Set(abilitiesOf(whole())))
+  inboundSlice(whole),
+  filesSlice,
+  mailSlice(),
+  tokensSlice(() => new Set(abilitiesOf(whole()))),
+  webhooksSlice()
 ]

@@ -14,6 +14,7 @@ import { Store } from "../core/kernel/store/store.ts"
 import type { Viewer } from "../core/kernel/viewer.ts"
 import * as Sqlite from "../sync/sqlite/client.ts"
 import * as Postgres from "../server/pg/client.ts"
+import { secretBox } from "../server/secret-box.ts"
 import { answerProblem } from "./api/description.ts"
 import { freshDatabase, type Template } from "./postgres.ts"
 
@@ -60,10 +61,14 @@ export interface App {
 export type Engine = "sqlite" | "pg"
 export const engines: ReadonlyArray<Engine> = ["sqlite", "pg"]
 
+const secrets = secretBox("key-of-the-tests-which-is-long", "settings")
 export const openApp = async (engine: Engine = "sqlite", now = "2026-06-18T12:00:00.000Z"): Promise<App> => {
   const database = engine === "pg" ? await freshDatabase(seededAt(now)) : undefined
   const sql = database === undefined ? Sqlite.layer({ path: ":memory:" }) : Postgres.layer({ url: database.url })
-  const layer = Layer.merge(Layer.provide(Store.layer, sql), serverRuntime({ catalogue, commandId: randomUUID }))
+  const layer = Layer.merge(
+    Layer.provide(Store.layer, sql),
+    serverRuntime({ catalogue, commandId: randomUUID, secrets })
+  )
   const runtime = ManagedRuntime.make(layer)
   await runtime.runPromise(prepared(now))
   let stopped: number | undefined

@@ -12,9 +12,14 @@ export const crud: ReadonlySet<string> = new Set(["list", "show", "create", "upd
 
 export const kebab = (name: string): string => name.replaceAll("_", "-")
 
-/** The words of an endpoint; undefined for what people do not type: the sync protocol, feeds, files. */
+/** The words of an endpoint; undefined for what people do not type: the sync protocol, feeds, files, signed bodies. */
 export const wordsOf = (endpoint: Endpoint): ReadonlyArray<string> | undefined => {
-  if (!endpoint.path.startsWith("/api/v1/") || endpoint.path.startsWith("/api/v1/sync/") || endpoint.path.includes("."))
+  if (
+    endpoint.raw_body ||
+    !endpoint.path.startsWith("/api/v1/") ||
+    endpoint.path.startsWith("/api/v1/sync/") ||
+    endpoint.path.includes(".")
+  )
     return undefined
   const segments = endpoint.path.slice("/api/v1/".length).split("/")
   const named = segments.filter((segment) => !segment.startsWith("{")).map(kebab)

@@ -3,6 +3,8 @@ import { isParsedJson, type Json } from "./json.ts"
 
 /** The longest JSON body, in bytes. */
 export const json_body_bytes_max = 1_048_576
+/** The longest file in a form, in bytes, where its endpoint says nothing else (rules/members-activities 4). */
+export const upload_bytes_max = 20_480 * 1_024
 /** Objects and lists within each other; what reads bodies goes down as deep. */
 export const body_depth_max = 64
 /** What travels between a device and the server holds bodies, and events made of them. */

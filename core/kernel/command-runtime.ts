@@ -7,7 +7,7 @@ import { CommandRuntime } from "./endpoint-types.ts"
 import type { NewEvent } from "./event.ts"
 import type { EventMetadata } from "./journal.ts"
 
-export { CommandRuntime, type CommandRuntimeShape } from "./endpoint-types.ts"
+export { CommandRuntime, type CommandRuntimeShape, type SecretBox } from "./endpoint-types.ts"
 
 /** Folds events into the tables and keeps them. */
 export const recordEvents = Effect.fnUntraced(function* (events: ReadonlyArray<NewEvent>, metadata: EventMetadata) {

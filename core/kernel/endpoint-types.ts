@@ -3,7 +3,7 @@
  * types name each other: an endpoint's effects need the runtime, the runtime has the catalogue, the catalogue lists
  * endpoints. Endpoints are declared with `endpoint.ts`, a catalogue is composed by `catalogue.ts`.
  */
-import { Context, type Effect, type Result, type Schema } from "effect"
+import { Context, type Effect, type Result, type Schema, type Stream } from "effect"
 import type { SqlError } from "effect/sql"
 import type { DecideContext } from "./decide-context.ts"
 import type { NewEvent, Projection, Scrubs, StoredEvent } from "./event.ts"
@@ -17,10 +17,12 @@ import type { Reaction, Reactions } from "./react.ts"
 import type { References } from "./references.ts"
 import type { FieldErrors, Rejection } from "./rejection.ts"
 import type { Composed, Includes, Resource } from "./resource-types.ts"
+import type { RowChange } from "./row-change.ts"
 import type { SettingGroups, Settings } from "./settings.ts"
 import type { AnswerShown, BodyShown, Part } from "./shown.ts"
 import type { Store } from "./store/store.ts"
 import type { RowOf, Table } from "./table.ts"
+import type { TableMigration } from "./table-migration.ts"
 import type { Viewer } from "./viewer.ts"
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE"
@@ -55,11 +57,23 @@ export interface Request {
   readonly body: Json | undefined
   /** The JSON text the body was read from, where it came as text: it distinguishes `1.0` from `1`. */
   readonly raw_text?: string
+  /** The body as it came, where the endpoint takes it so. */
+  readonly raw_bytes?: Uint8Array
   /**
    * What is wrong with the body as it came. Refused after path and permissions were checked (rules/conventions 1).
    */
   readonly body_fault?: Rejection
   readonly files?: { readonly [field: string]: UploadedFile }
+}
+/** Content too long to be held in memory; opened once it is known which part of it is asked for. */
+export interface StreamedContent {
+  readonly type: string
+  readonly size_bytes: number
+  /** Without a range, all of it; bytes are counted from 0, and the last one is included. */
+  readonly open: (range?: {
+    readonly first: number
+    readonly last: number
+  }) => Effect.Effect<Stream.Stream<Uint8Array, unknown>, Rejection>
 }
 export interface Answer<out A = Json> {
   readonly status: number
@@ -67,6 +81,8 @@ export interface Answer<out A = Json> {
   readonly body?: A
   /** Anything but JSON. */
   readonly content?: { readonly type: string; readonly text: string | Uint8Array }
+  /** A file: sent piece by piece, in part where a part is asked for. */
+  readonly streamed?: StreamedContent
   readonly headers?: { readonly [name: string]: string }
   /** The result of a write, from which its endpoint can answer again; never sent. */
   readonly about?: JsonObject
@@ -142,6 +158,10 @@ export interface Common<P extends Params, B extends Fields> {
   readonly authorize: ((caller: CallerContext<P>) => Effect.Effect<void, Failure, Store | CommandRuntime>) | undefined
   /** Takes a form with files (multipart/form-data) as well as JSON. */
   readonly uploads: boolean
+  /** Is given the body's bytes as they came, whatever their type, and reads them itself: its sender signed them. */
+  readonly raw_body: boolean
+  /** The longest file it takes, in bytes. */
+  readonly upload_bytes_max: number
   /** The status of a good answer where its name says otherwise: 204 for a delete, 201 for a create, else 200. */
   readonly success_status: number | undefined
   /** What a good answer holds; undefined where it has no body. */
@@ -228,17 +248,6 @@ export interface CommandEndpoint<
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type Endpoint = QueryEndpoint<any, any, any> | CommandEndpoint<any, any, any, any, any>
 
-/**
- * A table outside the journal that replaces one of an earlier release, which cannot be rebuilt from events: its rows
- * are copied once, in the transaction that makes the table. The earlier table stays as it was and is not read again.
- */
-export interface TableSuccession {
-  readonly table: Table
-  readonly from: string
-  /** An expression over the earlier table for each column, in SQL that both engines understand. */
-  readonly columns: { readonly [column: string]: string }
-}
-
 /** What a role can allow, `area.action`: roles and people hold permissions by their key. */
 export interface Permission {
   readonly key: string
@@ -259,8 +268,8 @@ export interface Slice {
   readonly tables?: ReadonlyArray<Table>
   /** Tables outside the journal, on the server only. */
   readonly server_tables?: ReadonlyArray<Table>
-  /** What those tables take over from tables of earlier releases. */
-  readonly successions?: ReadonlyArray<TableSuccession>
+  /** How those tables, and the rows in them, come from the form of earlier releases to the present one. */
+  readonly migrations?: ReadonlyArray<TableMigration>
   /** What happens to its things: every kind of event it records. */
   readonly events?: ReadonlyArray<AnyEventType>
   /** Its own folds of what other slices record. */
@@ -315,6 +324,14 @@ export interface Catalogue {
   readonly references: References
 }
 
+/** Texts that a server can read again, but that its database alone does not tell. */
+export interface SecretBox {
+  /** Never the same twice, for the same text either. */
+  readonly seal: (text: string) => string
+  /** Undefined when the text was sealed under another key or for another purpose, or was altered. */
+  readonly open: (sealed: string) => string | undefined
+}
+
 /**
  * Where commands are decided: on the server, where decisions are final, or on a replica, where they are provisional.
  */
@@ -347,6 +364,13 @@ export interface CommandRuntimeShape {
   readonly settings: Effect.Effect<Settings, SqlError.SqlError, Store>
   /** The public address of the server, on a replica as it was given at registration. */
   readonly public_url?: () => string
+  /** Seals the secrets of settings. Only a server has it. */
+  readonly secrets?: SecretBox
+  /**
+   * Told of every row change before it is recorded: refuses rows that name files whose content is not here. Without it
+   * files are not checked: a replica's are sent along with its commands.
+   */
+  readonly filesNamed?: (changes: ReadonlyArray<RowChange>) => Effect.Effect<void, Failure, Store>
   /** The signed address of a file, good for 60 minutes from `now`; undefined where there is no server to open it. */
   readonly file_url?: (uuid: string, now: string) => string
 }

@@ -24,6 +24,7 @@ import type {
   RefusalShown,
   Streams
 } from "./endpoint-types.ts"
+import { upload_bytes_max } from "./body-limits.ts"
 import type { Failure, StoreRead } from "./failure.ts"
 import type { Fields } from "./field.ts"
 import { wholeNumber } from "./field-schema.ts"
@@ -56,6 +57,8 @@ type Draft<P extends Params, B extends Fields, A extends AnswerShown, X extends 
   readonly body_max?: number
   readonly authorize?: (caller: CallerContext<P>) => Effect.Effect<void, Failure, Store | CommandRuntime>
   readonly uploads?: boolean
+  readonly raw_body?: boolean
+  readonly upload_bytes_max?: number
   readonly success_status?: number
   readonly answer?: A
   readonly error_answers?: X
@@ -67,6 +70,11 @@ type Draft<P extends Params, B extends Fields, A extends AnswerShown, X extends 
   readonly alternatives?: Alternatives
   readonly check?: (values: JsonObject, body: JsonObject) => FieldErrors
 }
+/**
+ * What several declarations share: `const open = { … } as const satisfies SharedDraft`. Without it a key that is
+ * misspelt there would go unnoticed where it is spread.
+ */
+export type SharedDraft = Partial<Draft<Params, Fields, AnswerShown, ErrorAnswers>>
 const common = <P extends Params, B extends Fields>(
   method: Method,
   path: string,
@@ -88,6 +96,8 @@ const common = <P extends Params, B extends Fields>(
   body_max: draft.body_max,
   authorize: draft.authorize,
   uploads: draft.uploads ?? false,
+  raw_body: draft.raw_body ?? false,
+  upload_bytes_max: draft.upload_bytes_max ?? upload_bytes_max,
   success_status: draft.success_status,
   answer: draft.answer === undefined ? undefined : answerSchema(draft.answer),
   error_answers: refusalsOf(draft.error_answers ?? {}),

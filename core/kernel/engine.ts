@@ -115,6 +115,7 @@ export const decideCommand = Effect.fnUntraced(function* (
   const { projection } = runtime.catalogue
   const changes = changesOf(projection, decided, now)
   const cleared = yield* cascadeDeletions(runtime.catalogue, changes, call.viewer)
+  if (runtime.filesNamed !== undefined) yield* runtime.filesNamed(changes)
   const happened = [...decided, ...cleared]
   const metadata = {
     command_id,

@@ -93,7 +93,7 @@ export interface ReferenceRule {
 
 /** A table, or the field beside that says by its value of which table. */
 export type NamedTable = string | { readonly by: string; readonly tables: { readonly [value: string]: string } }
-export type TextFormat = "email" | "url" | "time" | "zone" | "currency" | "country" | "slug"
+export type TextFormat = "email" | "url" | "time" | "zone" | "currency" | "country" | "slug" | "smtp"
 
 /**
  * What an explicit null means on update: leave as it is, clear, or refuse (rules/conventions 8; rules/opportunities 4).
@@ -117,6 +117,8 @@ export interface Field<out T = unknown, out S = T> {
   readonly input_only: boolean
   /** Never part of an answer (still a column). */
   readonly hidden: boolean
+  /** Kept on the server alone, sealed or as a hash: in no answer, no event, no replica and no export. */
+  readonly secret: boolean
   readonly describe: string | undefined
   readonly _type?: T
   readonly _shown?: S
@@ -138,6 +140,7 @@ export interface Options {
   readonly visible_to?: string
   readonly input_only?: boolean
   readonly hidden?: boolean
+  readonly secret?: boolean
   readonly describe?: string
 }
 type Out<O, T> = O extends { readonly nullable: true } ? T | null : T
@@ -152,7 +155,8 @@ const field = <T, O extends Options, S = T>(type: FieldType, o: O | undefined): 
   create_only: o?.create_only ?? false,
   visible_to: o?.visible_to,
   input_only: o?.input_only ?? false,
-  hidden: o?.hidden ?? false,
+  hidden: o?.hidden ?? o?.secret ?? false,
+  secret: o?.secret ?? false,
   describe: o?.describe
 })
 
@@ -180,6 +184,12 @@ export const text = <
     },
     o
   )
+/** A secret of people: a password, an address with one in it. Null takes it away. Of settings only. */
+export const secretText = <
+  const O extends { readonly max?: number; readonly format?: TextFormat; readonly describe?: string }
+>(
+  o?: O
+): Field<string | null> => text({ ...o, nullable: true, on_null: "clear", secret: true })
 /** Free text of some length: descriptions, notes. */
 export const longText = <const O extends Options & { readonly max?: number; readonly search?: boolean }>(
   o?: O
@@ -199,8 +209,18 @@ export const integer = <
     o
   )
 /** The table a whole number names a row of, by what stands beside it. */
-export const tableNamedBy = ({ names }: { readonly names?: NamedTable }, beside: JsonObject): string | undefined =>
-  typeof names !== "object" ? names : names.tables[String(beside[names.by])]
+export const tableNamedBy = ({ names }: { readonly names?: NamedTable }, beside: JsonObject): string | undefined => {
+  if (typeof names !== "object") return names
+  const key = keyInAnyCase(names.tables, String(beside[names.by]))
+  return key === undefined ? undefined : names.tables[key]
+}
+/** The key that a text is, whatever its case and its separators: `stock_level` is StockLevel. */
+export const keyInAnyCase = (keys: { readonly [key: string]: string }, text: string): string | undefined => {
+  if (Object.hasOwn(keys, text)) return text
+  const wanted = withoutCase(text)
+  return Object.keys(keys).find((key) => withoutCase(key) === wanted)
+}
+const withoutCase = (text: string): string => text.replaceAll(/[\s_-]+/g, "").toLowerCase()
 export const boolean = <const O extends Options>(o?: O): Field<Out<O, boolean>> =>
   field<boolean, O>({ kind: "boolean" }, o)
 export const money = <

@@ -1,9 +1,10 @@
 /** Reading what somebody sent: body → values of declared fields, or errors that name the field and the way out. */
-import type { Field, Fields, FieldType, TextFormat } from "./field.ts"
+import { keyInAnyCase, type Field, type Fields, type FieldType, type TextFormat } from "./field.ts"
 import { isJsonObject, type Json, type JsonObject } from "./json.ts"
 import { isCurrency, normaliseCurrency } from "../values/currency.ts"
 import { parseDecimal } from "../values/decimal.ts"
 import { parseMoney } from "../values/money.ts"
+import { parseSmtpUrl, smtp_url_form } from "../values/smtp-url.ts"
 import { parseDate, parseTimestamp } from "../values/time.ts"
 import { Result } from "effect"
 
@@ -111,10 +112,8 @@ const readValue = (field: Field, raw: Json, path: string, name: string, context:
           )
     }
     case "choice": {
-      const value = typeof raw === "string" ? (type.any_case ? raw.trim().toLowerCase() : raw.trim()) : undefined
-      return value !== undefined && Object.hasOwn(type.labels, value)
-        ? value
-        : fail(`must be one of ${Object.keys(type.labels).join(", ")}.`)
+      const value = typeof raw === "string" ? choiceNamed(type, raw.trim()) : undefined
+      return value ?? fail(`must be one of ${Object.keys(type.labels).join(", ")}.`)
     }
     case "ref": {
       const value = wholeNumber(raw)
@@ -170,6 +169,8 @@ const readValue = (field: Field, raw: Json, path: string, name: string, context:
 
 type Fail = (text: string) => undefined
 
+const choiceNamed = ({ any_case, labels }: FieldType & { readonly kind: "choice" }, text: string): string | undefined =>
+  any_case ? keyInAnyCase(labels, text) : Object.hasOwn(labels, text) ? text : undefined
 const readText = (type: FieldType & { kind: "text" }, raw: Json, fail: Fail): Json | undefined => {
   if (typeof raw !== "string") return fail("must be a string.")
   const value = raw.trim()
@@ -257,5 +258,6 @@ const formats: { readonly [F in TextFormat]: { readonly test: (value: string) =>
   },
   currency: { test: (value) => isCurrency(value.toUpperCase()), words: "a known ISO 4217 currency code" },
   country: matches(/^[A-Za-z]{2}$/, "a two-letter ISO 3166 country code"),
+  smtp: { test: (value) => Result.isSuccess(parseSmtpUrl(value)), words: smtp_url_form },
   slug: matches(/^[a-z0-9]+(-[a-z0-9]+)*$/, "lower-case words joined by hyphens")
 }

@@ -74,6 +74,8 @@ export const invalid = (errors: FieldErrors): Rejection => {
 export const invalidField = (field: string, text: string): Rejection => invalid({ [field]: [text] })
 export const notFound = (message = "Not found."): Rejection => new Rejection({ kind: "not_found", message })
 export const forbidden = (message: string): Rejection => new Rejection({ kind: "forbidden", message })
+/** Key of a refusal's `errors` that names what only the server can answer or do. */
+export const at_server = "at_server"
 export const unauthenticated = (message = "Unauthenticated."): Rejection =>
   new Rejection({ kind: "unauthenticated", message })
 

@@ -7,13 +7,15 @@ import type { Catalogue } from "./catalogue.ts"
 import { allocateIds, nextDocumentNumber, releaseIds } from "./ids.ts"
 import { appendAndScrub, projectNew } from "./journal.ts"
 import { settings_table, settingsFrom } from "./settings.ts"
-import { CommandRuntime } from "./command-runtime.ts"
+import { CommandRuntime, type SecretBox } from "./command-runtime.ts"
 import { Store } from "./store/store.ts"
 
 export interface ServerRuntimeOptions {
   readonly catalogue: Catalogue
   /** Chance comes from outside: a new UUID v7. */
   readonly commandId: () => string
+  /** Without it no secret can be set. */
+  readonly secrets?: SecretBox
 }
 
 /** Reads the settings that were changed and lays them over the defaults. */
@@ -23,7 +25,7 @@ export const storedSettings = (catalogue: Catalogue) =>
     return settingsFrom(catalogue.settings, yield* store.find(settings_table, {}))
   })
 
-export const serverRuntime = ({ catalogue, commandId }: ServerRuntimeOptions): Layer.Layer<CommandRuntime> =>
+export const serverRuntime = ({ catalogue, commandId, secrets }: ServerRuntimeOptions): Layer.Layer<CommandRuntime> =>
   Layer.succeed(
     CommandRuntime,
     CommandRuntime.of({
@@ -35,6 +37,7 @@ export const serverRuntime = ({ catalogue, commandId }: ServerRuntimeOptions): L
       nextNumber: (sequence) => Effect.flatMap(Store, (store) => nextDocumentNumber(store, sequence)),
       project: (events, metadata) => projectNew(catalogue.projection, events, metadata),
       append: (events, metadata) => appendAndScrub(catalogue.scrubs, events, metadata),
-      settings: storedSettings(catalogue)
+      settings: storedSettings(catalogue),
+      ...(secrets === undefined ? {} : { secrets })
     })
   )

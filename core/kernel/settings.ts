@@ -28,7 +28,7 @@ export const settings_table = plainTable(
 export type SettingGroups = { readonly [group: string]: { readonly [key: string]: Field } }
 export type Settings = { readonly [group: string]: { readonly [key: string]: Json } }
 
-/** Everything, defaults included, from what was changed. */
+/** Everything, defaults included, from what was changed; of secrets nothing. */
 export const settingsFrom = (
   groups: SettingGroups,
   rows: ReadonlyArray<{ readonly key: string; readonly value: Json | null }>
@@ -38,6 +38,7 @@ export const settingsFrom = (
   for (const [group, keys] of Object.entries(groups)) {
     const values: { [key: string]: Json } = (all[group] = {})
     for (const [key, field] of Object.entries(keys)) {
+      if (field.secret) continue
       const stored = changed.get(`${group}.${key}`)
       values[key] = stored === undefined ? (field.default ?? null) : stored
     }

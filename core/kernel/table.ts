@@ -63,6 +63,19 @@ export interface Table<F extends Fields = Fields> {
   readonly bookkeeping: ReadonlyArray<string>
   readonly refused_as: { readonly [field: string]: ReadonlyArray<string> }
   readonly changes_reader: boolean
+  readonly file: FileColumns | undefined
+  readonly in_streams_of_references: boolean
+}
+/**
+ * Columns by which a row names a file: what signed addresses open, by its uuid. Its content is kept apart, by its
+ * SHA-256, for as long as a row names it; a row that is marked as deleted does not.
+ */
+export interface FileColumns {
+  readonly uuid: string
+  readonly sha256: string
+  readonly name: string
+  readonly mime_type: string
+  readonly size_bytes: string
 }
 /**
  * Rows of the table hold something for a time that nobody else can have then. When a command is refused because it wanted
@@ -136,6 +149,8 @@ export interface Visibility {
   readonly shown_by_reference?: true
   /** Rows that say themselves for whom they are: all or nothing. Events of such tables carry whole rows. */
   readonly by_row?: (row: AnyRow, viewer: Viewer) => boolean
+  /** The columns `by_row` reads, where it reads few: changes of many rows at once name them. */
+  readonly says_by?: ReadonlyArray<string>
 }
 export interface TableOptions {
   /** Default: the table's name without its last letter. */
@@ -168,6 +183,10 @@ export interface TableOptions {
   readonly refused_as?: { readonly [field: string]: ReadonlyArray<string> }
   /** Its events may change what somebody may see: whoever follows the journal is looked up again after one. */
   readonly changes_reader?: boolean
+  /** Its rows name files. Both `uuid` and `sha256` need an index. */
+  readonly file?: FileColumns
+  /** Its rows' events stand in the stream of the row that `references` name, and are erased with it. */
+  readonly in_streams_of_references?: boolean
 }
 const lease_block_size_default = 50
 const namedBy = (fields: Fields, { named_by }: TableOptions): ReadonlyArray<string> =>
@@ -214,7 +233,9 @@ export const table = <F extends Fields>(name: string, fields: F, options: TableO
   occupancy: options.occupancy,
   bookkeeping: options.bookkeeping ?? [],
   refused_as: options.refused_as ?? {},
-  changes_reader: options.changes_reader ?? false
+  changes_reader: options.changes_reader ?? false,
+  file: options.file,
+  in_streams_of_references: options.in_streams_of_references ?? false
 })
 
 /** A table with a key of its own choosing and exactly these columns. */
@@ -244,7 +265,9 @@ export const plainTable = <F extends Fields>(
   occupancy: options.occupancy,
   bookkeeping: options.bookkeeping ?? [],
   refused_as: options.refused_as ?? {},
-  changes_reader: options.changes_reader ?? false
+  changes_reader: options.changes_reader ?? false,
+  file: options.file,
+  in_streams_of_references: options.in_streams_of_references ?? false
 })
 
 export const isSearchable = (field: Field): boolean =>

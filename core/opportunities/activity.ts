@@ -4,21 +4,27 @@
  */
 import { decodeData } from "../kernel/event-type.ts"
 import type { StoredEvent } from "../kernel/event.ts"
-import { opportunityEvents } from "./events.ts"
+import type { AnyEventType } from "../kernel/event-type.ts"
+import type { Catalogue } from "../kernel/catalogue.ts"
 import type { AuditEntry } from "../activity-log/answers.ts"
 
-const entries = new Map(
-  opportunityEvents.filter(({ activity }) => activity !== undefined).map((kind) => [kind.type, kind])
-)
-/** The types of events that are entries. Prices and demands that follow from them are not. */
-export const activity_event_types: ReadonlyArray<string> = [...entries.keys()]
+/**
+ * The kinds of events that are entries, by type: those that say what the activity shows, of other slices too (a file
+ * was attached). Prices and demands that follow from them do not.
+ */
+export const activityKinds = ({ events }: Pick<Catalogue, "events">): ReadonlyMap<string, AnyEventType> =>
+  new Map([...events].filter(([, { activity }]) => activity !== undefined))
 
 /**
  * One entry. `user_name`: the actor's present name, null for the system. `ip_address` is always null: the journal holds
  * none.
  */
-export const activityEntry = (event: StoredEvent, opportunity_id: number, user_name: string | null): AuditEntry => {
-  const kind = entries.get(event.type)
+export const activityEntry = (
+  event: StoredEvent,
+  kind: AnyEventType | undefined,
+  opportunity_id: number,
+  user_name: string | null
+): AuditEntry => {
   return {
     id: event.position,
     user_id: event.actor_id,

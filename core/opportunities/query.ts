@@ -11,10 +11,11 @@ import { journal } from "../kernel/journal.ts"
 import { pageOf } from "../kernel/query.ts"
 import { listOf, ok, unpagedMeta, viewContext, withMore } from "../kernel/resource.ts"
 import { bindings, columnList } from "../kernel/store/statement.ts"
+import { CommandRuntime } from "../kernel/command-runtime.ts"
 import { Store } from "../kernel/store/store.ts"
 import { users } from "../users/schema.ts"
 import { availableActions } from "./status/actions.ts"
-import { activityEntry, activity_event_types } from "./activity.ts"
+import { activityEntry, activityKinds } from "./activity.ts"
 import { linesTakingStock, demandSettings } from "./demands.ts"
 import { opportunityStream } from "./event-families.ts"
 import { loadDecisionState } from "./load.ts"
@@ -112,11 +113,12 @@ const availability = get(`${path}/{id}/availability`, {
 /** The entries of one opportunity's stream, newest first: one page and how many there are. */
 const entriesOf = Effect.fnUntraced(function* (
   id: number,
+  types: ReadonlyArray<string>,
   page: { readonly page: number; readonly per_page: number }
 ): Effect.fn.Return<{ readonly rows: ReadonlyArray<StoredEvent>; readonly total: number }, Failure, Store> {
   const store = yield* Store
   const where = (bind: (value: unknown) => string): string =>
-    `from journal where stream = ${bind(opportunityStream(id))} and type in (${activity_event_types.map(bind).join(", ")})`
+    `from journal where stream = ${bind(opportunityStream(id))} and type in (${types.map(bind).join(", ")})`
   const rows = bindings(store.dialect),
     count = bindings(store.dialect)
   const found = yield* store.run(
@@ -139,7 +141,8 @@ const activity = get(`${path}/{id}/activity`, {
     Effect.gen(function* () {
       const { id } = input.rows.id
       const page = pageOf(input.query)
-      const { rows, total } = yield* entriesOf(id, page)
+      const kinds = activityKinds((yield* CommandRuntime).catalogue)
+      const { rows, total } = yield* entriesOf(id, [...kinds.keys()], page)
       const actors = yield* (yield* Store).getMany(
         users,
         rows.map((row) => row.actor_id).filter((actor) => actor !== null)
@@ -147,7 +150,7 @@ const activity = get(`${path}/{id}/activity`, {
       const names = new Map(actors.map((user) => [user.id, user.name]))
       return ok({
         activity: rows.map((row) =>
-          activityEntry(row, id, row.actor_id === null ? null : (names.get(row.actor_id) ?? null))
+          activityEntry(row, kinds.get(row.type), id, row.actor_id === null ? null : (names.get(row.actor_id) ?? null))
         ),
         meta: { total, per_page: page.per_page, page: page.page }
       })

@@ -18,7 +18,7 @@ export interface MemberAnonymised {
 const word = "Anonymised"
 
 /** Identifying columns with empty values. Costs and relationships stay; custom fields have an event of their own. */
-const erased: Partial<MemberRow> = {
+const erased = {
   name: anonymous_name,
   description: null,
   icon_url: null,
@@ -32,7 +32,7 @@ const erased: Partial<MemberRow> = {
   mapping_id: null,
   title: null,
   department: null
-}
+} satisfies Partial<MemberRow>
 
 export const eraseRows = (
   { id, merged_ids, user_id }: MemberAnonymised,
@@ -47,7 +47,7 @@ export const eraseRows = (
     : [update(users, user_id, { name: anonymous_name, email: anonymousEmail(user_id), updated_at: recorded_at })])
 ]
 
-/** What is removed from the journal; streams of members include contact records. The rest projects to the same rows. */
+/** What is removed from the journal; streams of members include contact records and attachments. The rest projects to the same rows. */
 export const eraseFromJournal = ({
   id,
   kept_custom_fields,
@@ -61,19 +61,7 @@ export const eraseFromJournal = ({
     ...user_streams
   ],
   placeholders: {
-    name: anonymous_name,
-    description: null,
-    icon_url: null,
-    icon_thumb_url: null,
-    tag_list: [],
-    account_number: null,
-    tax_number: null,
-    peppol_id: null,
-    chamber_of_commerce_number: null,
-    global_location_number: null,
-    mapping_id: null,
-    title: null,
-    department: null,
+    ...erased,
     street: word,
     city: null,
     county: null,
@@ -84,6 +72,10 @@ export const eraseFromJournal = ({
     number: word,
     address: word,
     url: word,
+    original_name: word,
+    sha256: "",
+    uuid: "",
+    category: null,
     ...(user_id === null ? {} : { email: anonymousEmail(user_id) })
   },
   ...(kept_custom_fields === undefined ? {} : { kept: { custom_fields: kept_custom_fields } })

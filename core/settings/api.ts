@@ -1,5 +1,5 @@
 /** Endpoints of settings (rules/conventions 12): `{settings: {key: value}}` by group. */
-import { Effect, Result } from "effect"
+import { Effect, Option, Result } from "effect"
 import { demands } from "../demands/schema.ts"
 import type { Slice } from "../kernel/catalogue.ts"
 import { command, get, type Input } from "../kernel/endpoint.ts"
@@ -8,26 +8,48 @@ import { readFields } from "../kernel/input.ts"
 import { isJsonObject, type JsonObject, sameJson } from "../kernel/json.ts"
 import { type FieldErrors, invalidField, notFound, Rejection } from "../kernel/rejection.ts"
 import { ok, unpagedMeta } from "../kernel/resource.ts"
-import { baseCurrency, settingsUpdated, settings_table } from "../kernel/settings.ts"
+import { baseCurrency, type SettingGroups, settingsUpdated, settings_table } from "../kernel/settings.ts"
 import { CommandRuntime } from "../kernel/command-runtime.ts"
 import { Store } from "../kernel/store/store.ts"
 import { settingGroups } from "./groups.ts"
+import {
+  keepSecrets,
+  knownSecrets,
+  type KnownSecrets,
+  type SecretChanges,
+  secretEvents,
+  secretFields,
+  secretsGiven,
+  secret_settings,
+  settingSecretChanged,
+  shownSecrets
+} from "./secrets.ts"
 import * as Shown from "../kernel/answer-schema.ts"
 
 const groupOf = (input: Input): string => input.params["group"] ?? ""
 const unknownGroup = notFound("No such group of settings.")
 
-const values = Shown.map(Shown.anything(), { describe: "By key" })
+const values = Shown.map(Shown.anything(), {
+  describe: "By key. A secret is shown as ******** where one is set; sent back like that it stays as it is"
+})
+const declaredGroups = Effect.map(CommandRuntime, ({ catalogue }) => catalogue.settings)
+const fieldsOf = (groups: SettingGroups, group: string): Fields | undefined =>
+  Object.hasOwn(groups, group) ? groups[group] : undefined
 const list = get("/api/v1/settings", {
   answer: { settings: Shown.objects({ group: text(), settings: values }), meta: Shown.meta },
   name: "settings.list",
   summary: "List the groups of settings",
   ability: "settings:read",
   permission: "settings.view",
-  run: ({ settings }) => {
-    const rows = Object.entries(settings).map(([group, values]) => ({ group, settings: values }))
-    return Effect.succeed(ok({ settings: rows, meta: unpagedMeta(rows.length) }))
-  }
+  run: ({ settings }) =>
+    Effect.gen(function* () {
+      const secrets = yield* shownSecrets(yield* declaredGroups)
+      const rows = Object.entries(settings).map(([group, values]) => ({
+        group,
+        settings: { ...values, ...secrets[group] }
+      }))
+      return ok({ settings: rows, meta: unpagedMeta(rows.length) })
+    })
 })
 const show = get("/api/v1/settings/{group}", {
   answer: { settings: values },
@@ -37,15 +59,28 @@ const show = get("/api/v1/settings/{group}", {
   permission: "settings.view",
   run: (input: Input) =>
     Effect.gen(function* () {
-      const values = Object.hasOwn(input.settings, groupOf(input)) ? input.settings[groupOf(input)] : undefined
-      return values === undefined ? yield* unknownGroup : ok({ settings: values })
+      const group = groupOf(input)
+      const fields = fieldsOf(yield* declaredGroups, group)
+      if (fields === undefined) return yield* unknownGroup
+      return ok({ settings: { ...input.settings[group], ...(yield* shownSecrets({ [group]: fields }))[group] } })
     })
 })
 
 interface ChangeFacts {
   readonly fields: Fields
   readonly booked: boolean
+  readonly secrets: KnownSecrets
 }
+/** What a body says of the secrets of a group, if it is as it must be. */
+const readSecrets = (fields: Fields, given: JsonObject) => {
+  const { secret } = secretFields(fields)
+  const { errors, values } = readFields(secret, secretsGiven(secret, given), { mode: "update", base_currency: "GBP" })
+  const texts: SecretChanges = Object.fromEntries(
+    Object.entries(values).map(([key, value]) => [key, typeof value === "string" ? value : null])
+  )
+  return { errors, values: texts }
+}
+const settingsIn = ({ body }: Input): JsonObject => (isJsonObject(body["settings"]) ? body["settings"] : {})
 const change = command("PUT", "/api/v1/settings/{group}", {
   answer: { settings: values },
   name: "settings.update",
@@ -56,22 +91,26 @@ const change = command("PUT", "/api/v1/settings/{group}", {
   streams: (params) => [`settings:${params["group"]}`],
   facts: (input: Input) =>
     Effect.gen(function* () {
-      const groups = (yield* CommandRuntime).catalogue.settings
       const group = groupOf(input)
-      const fields = Object.hasOwn(groups, group) ? groups[group] : undefined
+      const fields = fieldsOf(yield* declaredGroups, group)
       if (fields === undefined) return yield* unknownGroup
       return {
         fields,
+        secrets: yield* knownSecrets(group, Object.keys(secretsGiven(secretFields(fields).secret, settingsIn(input)))),
         booked: group === "availability" && (yield* (yield* Store).exists(demands, {}))
       } satisfies ChangeFacts
     }),
-  decide: ({ fields, booked }: ChangeFacts, input) => {
+  decide: ({ fields, booked, secrets }: ChangeFacts, input) => {
     const group = groupOf(input)
     const given = input.body["settings"]
     if (!isJsonObject(given)) return Result.fail(invalidField("settings", "The settings field is required."))
     const stored = input.settings[group] ?? {}
-    const read = readFields(fields, given, { mode: "update", base_currency: baseCurrency(input.settings) })
-    const errors: { [key: string]: ReadonlyArray<string> } = { ...read.errors }
+    const secret = readSecrets(fields, given)
+    const read = readFields(secretFields(fields).open, given, {
+      mode: "update",
+      base_currency: baseCurrency(input.settings)
+    })
+    const errors: { [key: string]: ReadonlyArray<string> } = { ...read.errors, ...secret.errors }
     const { resolution } = read.values
     if (booked && resolution !== undefined && resolution !== stored["resolution"]) {
       errors["resolution"] = ["The resolution cannot change once stock has been booked."]
@@ -81,12 +120,22 @@ const change = command("PUT", "/api/v1/settings/{group}", {
       Object.entries(read.values).filter(([key, value]) => !sameJson(value, stored[key] ?? null))
     )
     return Result.succeed({
-      events: Object.keys(values).length === 0 ? [] : [settingsUpdated.make({ group, values })],
+      events: [
+        ...(Object.keys(values).length === 0 ? [] : [settingsUpdated.make({ group, values })]),
+        ...secretEvents(group, secret.values, secrets)
+      ],
       result: { ...stored, ...values }
     })
   },
   result: values,
-  respond: (settings) => Effect.succeed(ok({ settings }))
+  respond: (settings, input) =>
+    Effect.gen(function* () {
+      const group = groupOf(input)
+      const runtime = Option.getOrUndefined(yield* Effect.serviceOption(CommandRuntime))
+      const fields = fieldsOf(runtime?.catalogue.settings ?? {}, group) ?? {}
+      yield* keepSecrets(group, readSecrets(fields, settingsIn(input)).values, input.now)
+      return ok({ settings: { ...settings, ...(yield* shownSecrets({ [group]: fields }))[group] } })
+    })
 })
 
 /** 422 with a fixed message (rules/conventions 1); each error is given under `<key>` and under `settings.<key>`. */
@@ -103,7 +152,8 @@ const invalidSettings = (errors: FieldErrors): Rejection =>
 export const settingsSlice: Slice = {
   name: "settings",
   tables: [settings_table],
-  events: [settingsUpdated],
+  server_tables: [secret_settings],
+  events: [settingsUpdated, settingSecretChanged],
   settings: settingGroups,
   endpoints: [list, show, change]
 }

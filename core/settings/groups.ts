@@ -1,7 +1,7 @@
 /**
  * The setting groups that belong to no single slice, with their defaults (rules/conventions 12).
  */
-import { boolean, choice, integer, text } from "../kernel/field.ts"
+import { boolean, choice, integer, secretText, text } from "../kernel/field.ts"
 import { default_span_days, span_days_ceiling } from "../availability/settings.ts"
 import type { SettingGroups } from "../kernel/settings.ts"
 
@@ -65,6 +65,35 @@ export const settingGroups = {
     day_starts_at: text({ default: "09:00", format: "time", max: 5, required: true }),
     day_ends_at: text({ default: "17:00", format: "time", max: 5, required: true }),
     default_hire_days: integer({ default: 1, min: 1, max: 3650 })
+  },
+  mail: {
+    sender_name: text({ nullable: true, on_null: "clear", describe: "Without it the company's name" }),
+    sender_address: text({
+      nullable: true,
+      on_null: "clear",
+      format: "email",
+      describe: "Without it the company's e-mail. Mail servers send here what they could not deliver"
+    }),
+    reply_to: text({ nullable: true, on_null: "clear", format: "email" }),
+    always_bcc: text({
+      nullable: true,
+      on_null: "clear",
+      format: "email",
+      describe: "Gets a blind copy of every message"
+    }),
+    dkim_domain: text({
+      nullable: true,
+      on_null: "clear",
+      max: 253,
+      describe: "With selector and key, messages are signed for this domain"
+    }),
+    dkim_selector: text({ nullable: true, on_null: "clear", max: 63 }),
+    dkim_private_key: secretText({ max: 10_000, describe: "RSA, as PEM" }),
+    smtp_url: secretText({
+      max: 2048,
+      format: "smtp",
+      describe: "smtp://user:password@host:587; FLIGHTCASE_SMTP_URL comes before it"
+    })
   },
   action_log: { retention_months: integer({ default: 12, min: 1, max: 1200 }) }
 } satisfies SettingGroups

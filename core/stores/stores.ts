@@ -31,6 +31,19 @@ const fields = {
   ),
   shortage_auto_resolve_enabled: boolean({ default: false }),
   shortage_preferred_resolvers: list(text(), { default: [] }),
+  mail_sender_name: text({
+    nullable: true,
+    on_null: "clear",
+    describe: "Who mail of this store is from; without it as the settings of mail say"
+  }),
+  mail_sender_address: text({ nullable: true, on_null: "clear", format: "email" }),
+  mail_reply_to: text({ nullable: true, on_null: "clear", format: "email" }),
+  mail_always_bcc: text({
+    nullable: true,
+    on_null: "clear",
+    format: "email",
+    describe: "Gets a blind copy of every message of this store, such as an accounting program"
+  }),
   tag_list: tags(),
   custom_fields: json<JsonObject>({ default: {} })
 }

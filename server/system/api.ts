@@ -1,7 +1,7 @@
 /** Endpoints about the server itself: health, OpenAPI, the endpoint catalogue, measurements. */
 import { Clock, Effect, Option } from "effect"
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
-import { type Answer, get } from "../../core/kernel/endpoint.ts"
+import { type Answer, get, type SharedDraft } from "../../core/kernel/endpoint.ts"
 import type { JsonObject } from "../../core/kernel/json.ts"
 import { lastPosition } from "../../core/kernel/journal.ts"
 import { notFound } from "../../core/kernel/rejection.ts"
@@ -16,11 +16,18 @@ import type { ServerSlice } from "../server-slice.ts"
 import { storage_retry_seconds, storageText } from "../storage-fault.ts"
 import { catalogueRows } from "./catalogue-rows.ts"
 import { docsPage } from "./docs-page.ts"
+import { measurementsText } from "./measurements.ts"
 import { makeMetrics } from "./metrics.ts"
 import { openApi } from "./openapi.ts"
 import { choice, integer, text, timestamp } from "../../core/kernel/field.ts"
 
-const open = { ability: null, permission: null, metering_weight: 0, public: true, server_only: true } as const
+const open = {
+  ability: null,
+  permission: null,
+  metering_weight: 0,
+  public: true,
+  server_only: true
+} as const satisfies SharedDraft
 
 /** 200, or 503 with the reason, which monitors notice; reads may work all the same. */
 const healthAnswer = (dialect: string, condition: Condition, now: string): HealthAnswer => {
@@ -141,7 +148,8 @@ const isFromHere = (address: string, headers: { readonly [name: string]: unknown
   headers["x-forwarded-for"] === undefined &&
   headers["x-real-ip"] === undefined
 
-export const systemSlice = (): ServerSlice => {
+/** `slices`: all there are, once the catalogue is complete. */
+export const systemSlice = (slices: () => ReadonlyArray<ServerSlice> = () => []): ServerSlice => {
   const metrics = makeMetrics()
   return {
     name: "system",
@@ -162,7 +170,19 @@ export const systemSlice = (): ServerSlice => {
               unfinished_jobs: yield* jobs.unfinished,
               job_attempts: jobs.counts()
             })
-            return { status: 200, content: { type: "text/plain; version=0.0.4; charset=utf-8", text } }
+            const server = yield* serverContext
+            const measured = yield* Effect.forEach(slices(), (slice) =>
+              slice.measured === undefined
+                ? Effect.succeed([])
+                : Effect.provideService(slice.measured, ServerContext, server)
+            )
+            return {
+              status: 200,
+              content: {
+                type: "text/plain; version=0.0.4; charset=utf-8",
+                text: text + measurementsText(measured.flat())
+              }
+            }
           })
       })
     ],

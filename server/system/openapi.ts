@@ -132,7 +132,13 @@ const idempotency_key: JsonObject = {
   schema: { type: "string", minLength: 1, maxLength: 255, pattern: "^[\\x20-\\x7e]+$" },
   description: "Makes the request happen once, however often it is sent: a day long the same key gets the same answer"
 }
+const signed_body: JsonObject = {
+  required: true,
+  description: "As its sender makes it: the signature holds for these bytes and no others",
+  content: json({ type: "object", additionalProperties: true }, { example: { type: "payment.recorded", data: {} } })
+}
 const requestBody = (endpoint: Endpoint): JsonObject => {
+  if (endpoint.raw_body) return signed_body
   const body = bodySchema(endpoint.fields, endpoint.mode)
   const example = { example: exampleOf(body, {}) }
   return {

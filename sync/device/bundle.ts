@@ -12,6 +12,7 @@ import type { Store } from "../../core/kernel/store/store.ts"
 import { leasedTables } from "../protocol/lease-blocks.ts"
 import {
   bundle_bytes_max,
+  bundle_content_bytes_max,
   BundleError,
   type CommandsBody,
   commands_per_bundle_max,
@@ -27,7 +28,7 @@ import {
 } from "../protocol/bundle-format.ts"
 import { DecodeFailure } from "../protocol/decode.ts"
 import { publicKeyOf } from "../protocol/signature.ts"
-import { type LeaseRange, type WireCommand, toWireCommand } from "../protocol/wire.ts"
+import { contentsNamed, type LeaseRange, type WireCommand, toWireCommand } from "../protocol/wire.ts"
 import type { Profile } from "./folder.ts"
 import { referencesOfBody } from "./replica/references.ts"
 import type { Outbox } from "./outbox/outbox.ts"
@@ -40,10 +41,13 @@ export interface BundleParts {
   readonly outbox: Outbox
   readonly replica: Replica
   readonly run: <A>(effect: Effect.Effect<A, Failure, Store | CommandRuntime>) => Promise<A>
+  /** The content of a file that waits here; undefined where it is lost. */
+  readonly contentOf: (sha256: string) => Uint8Array | undefined
 }
 export interface ExportedBundle {
   readonly text: string
   readonly commands: number
+  readonly files: number
   readonly more: boolean
 }
 export interface ImportedBundle {
@@ -61,7 +65,7 @@ export interface ImportedBundle {
 
 /** The pending commands as a signed file. It may be made any number of times: the server decides each command once. */
 export const exportBundle = async (
-  { profile, outbox, replica, run }: BundleParts,
+  { profile, outbox, replica, run, contentOf }: BundleParts,
   made_at: string
 ): Promise<ExportedBundle> => {
   if (profile.key === undefined || profile.server_key === undefined) {
@@ -72,14 +76,7 @@ export const exportBundle = async (
   }
   const { position, offset, handle } = await run(replica.position)
   const pending = outbox.toSend()
-  const commands: Array<WireCommand> = []
-  let bytes = 0
-  for (const command of pending.slice(0, commands_per_bundle_max)) {
-    const wire = toWireCommand(command)
-    bytes += JSON.stringify(wire).length
-    if (bytes > bundle_bytes_max / 2 && commands.length > 0) break
-    commands.push(wire)
-  }
+  const { commands, files, lost_files } = contentsOf(pending, contentOf)
   const short = leasedTables(catalogue).filter(
     (table) => outbox.idsLeft(table) < catalogue.table(table).lease_block_size / 2
   )
@@ -96,13 +93,43 @@ export const exportBundle = async (
     more: commands.length < pending.length,
     leases: short.map((entity) => ({ entity, request_no: outbox.leaseRequestNo(entity) })),
     blocks,
-    blocks_asked
+    blocks_asked,
+    ...(files.length === 0 ? {} : { files }),
+    ...(lost_files.length === 0 ? {} : { lost_files })
   }
   return {
     text: `${JSON.stringify(signBundle("commands", body, profile.key, made_at))}\n`,
     commands: commands.length,
+    files: files.length,
     more: body.more
   }
+}
+
+type Contents = Required<Pick<CommandsBody, "commands" | "files" | "lost_files">>
+/** As many of the first commands as one bundle carries, at least one, with the files they name. */
+const contentsOf = (pending: ReadonlyArray<WireCommand>, contentOf: BundleParts["contentOf"]): Contents => {
+  const commands: Array<WireCommand> = []
+  const files = new Map<string, string>()
+  const lost = new Set<string>()
+  let command_bytes = 0
+  let file_bytes = 0
+  for (const command of pending.slice(0, commands_per_bundle_max)) {
+    const wire = toWireCommand(command)
+    command_bytes += JSON.stringify(wire).length
+    const more = new Map<string, string>()
+    for (const sha256 of contentsNamed([wire])) {
+      if (files.has(sha256) || lost.has(sha256)) continue
+      const content = contentOf(sha256)
+      if (content === undefined) lost.add(sha256)
+      else more.set(sha256, Buffer.from(content).toString("base64"))
+    }
+    for (const text of more.values()) file_bytes += text.length
+    const is_full = command_bytes > bundle_bytes_max / 2 || command_bytes + file_bytes > bundle_content_bytes_max
+    if (is_full && commands.length > 0) break
+    commands.push(wire)
+    for (const [sha256, text] of more) files.set(sha256, text)
+  }
+  return { commands, files: [...files].map(([sha256, content]) => ({ sha256, content })), lost_files: [...lost] }
 }
 
 const place = (offset: string): number => Number(offset.split("_")[0])
@@ -171,7 +198,7 @@ const openBundle = (profile: Profile, text: string): EventsBody => {
 
 /** Applies what the server answered to this device's bundle. Taking it in again changes nothing. */
 export const importBundle = async (
-  { profile, outbox, replica, run }: BundleParts,
+  { profile, outbox, replica, run }: Omit<BundleParts, "contentOf">,
   text: string
 ): Promise<ImportedBundle> => {
   const body = openBundle(profile, text)

@@ -2,6 +2,7 @@
 import type { Alternative, Request } from "../../core/kernel/endpoint.ts"
 import type { WireError } from "../protocol/wire.ts"
 import type { ExportedBundle, ImportedBundle } from "./bundle.ts"
+import type { SourceFiles } from "./files.ts"
 import type { Profile } from "./folder.ts"
 import type { Finding } from "./recovery/doctor.ts"
 import type { MissingCommands } from "./recovery/missing-commands.ts"
@@ -34,11 +35,19 @@ export interface SyncOptions {
   /** How long to wait while another process syncs; 30,000 by default. */
   readonly patience_millis?: number
 }
+/** A request whose files are on this machine. */
+export interface DeviceRequest extends Omit<Request, "files"> {
+  readonly files?: SourceFiles
+}
 export interface Device {
   readonly profile: Profile
   readonly remote: Remote
   /** Answers from the replica as the server would. Refusals are answers, too: a status and `{message, errors}`. */
-  readonly ask: (request: Request, options?: { readonly plan?: boolean }) => Promise<QueryResult>
+  readonly ask: (request: DeviceRequest, options?: { readonly plan?: boolean }) => Promise<QueryResult>
+  /** Where the content of a file waits to be sent; undefined where it does not. */
+  readonly waitingFile: (sha256: string) => string | undefined
+  /** What an attachment's file is; undefined for one that is not here. */
+  readonly attachment: (id: number) => Promise<{ readonly sha256: string; readonly original_name: string } | undefined>
   readonly sync: (
     progress?: Progress,
     options?: SyncOptions

@@ -7,7 +7,8 @@ import { join } from "node:path"
 import { Effect, Layer, ManagedRuntime } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
 import type { CommandRuntime } from "../../core/kernel/command-runtime.ts"
-import type { Failure } from "../../core/kernel/endpoint.ts"
+import { attachments } from "../../core/attachments/schema.ts"
+import type { Failure, Request } from "../../core/kernel/endpoint.ts"
 import { bodyOf, Rejection, statusOf } from "../../core/kernel/rejection.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
@@ -41,6 +42,7 @@ import { readAnswer, RemoteError, remoteAt, Unreachable } from "./remote.ts"
 import { makeReplica, type QueryResult, type Replica } from "./replica/replica.ts"
 import { conflictsOver } from "./resolutions/conflicts.ts"
 import { openSession, type SessionParts } from "./server-session.ts"
+import { contentOf, isWaiting, keepAgain, keepFiles, pruneFiles, waitingFiles, waitingPath } from "./files.ts"
 import { type Progress, syncOnce } from "./sync.ts"
 import { lockSync, SyncBusy } from "./sync-lock.ts"
 import { uuidv7 } from "./uuid.ts"
@@ -180,7 +182,8 @@ const deviceOver = (parts: DeviceParts): Device => {
     commandId: () => uuidv7(),
     now: () => new Date().toISOString()
   })
-  const syncParts = () => ({ profile: session.profile(), outbox, replica, run, remote })
+  const files = waitingFiles({ folder, outbox, remote, replica_id: parts.profile.replica_id })
+  const syncParts = () => ({ profile: session.profile(), outbox, replica, run, remote, files })
   const locked = async <A>(patience_millis: number, work: () => Promise<A>): Promise<A> => {
     const release = lockSync(folder, patience_millis)
     try {
@@ -210,15 +213,35 @@ const deviceOver = (parts: DeviceParts): Device => {
     lastPending: () => outbox.lastPending(),
     bundleOut: async () => {
       await requireComplete()
-      return exportBundle(syncParts(), new Date().toISOString())
+      return exportBundle(
+        { ...syncParts(), contentOf: (sha256) => contentOf(folder, sha256) },
+        new Date().toISOString()
+      )
     },
     bundleIn: async (text) => {
       await requireComplete()
-      return locked(lock_patience_millis, () => importBundle(syncParts(), text))
+      return locked(lock_patience_millis, async () => {
+        const imported = await importBundle(syncParts(), text)
+        files.prune()
+        return imported
+      })
     },
     status: () => statusOver(parts, session.profile()),
     conflicts: conflicts.list,
-    resolve: conflicts.resolve,
+    resolve: async (id, how) => {
+      const result = await conflicts.resolve(id, how)
+      files.prune()
+      return result
+    },
+    waitingFile: (sha256) => (isWaiting(folder, sha256) ? waitingPath(folder, sha256) : undefined),
+    attachment: (id) =>
+      run(
+        Effect.flatMap(Store, (store) => store.get(attachments, id)).pipe(
+          Effect.map((row) =>
+            row === undefined ? undefined : { sha256: row.sha256, original_name: row.original_name }
+          )
+        )
+      ),
     alternatives: conflicts.alternatives,
     told: conflicts.told,
     seen: conflicts.seen,
@@ -250,12 +273,26 @@ const deviceOver = (parts: DeviceParts): Device => {
  * (`recorded_n`): it is recorded, and asking again would record it twice.
  */
 const askOver =
-  ({ outbox, replica, run }: DeviceParts): Device["ask"] =>
-  async (request, options) => {
+  ({ folder, outbox, replica, run }: DeviceParts): Device["ask"] =>
+  async ({ files: sources, ...request }, options) => {
     const before = request.method === "GET" ? undefined : outbox.lastN()
+    const ask = (whole: Request): Promise<QueryResult> => run(asAnswer(replica.ask(whole, options?.plan ?? false)))
     try {
-      return await run(asAnswer(replica.ask(request, options?.plan ?? false)))
+      if (sources === undefined) return await ask(request)
+      const files = keepFiles(folder, sources)
+      try {
+        const answer = await ask({ ...request, files })
+        if (answer.command !== undefined) keepAgain(folder, sources, files)
+        return answer
+      } finally {
+        pruneFiles(
+          folder,
+          outbox,
+          Object.values(files).map(({ sha256 }) => sha256)
+        )
+      }
     } catch (error) {
+      if (error instanceof Rejection) return refusalAnswer(error)
       const n = before === undefined ? 0 : outbox.lastN()
       throw before !== undefined && n > before && error instanceof Error
         ? Object.assign(error, { recorded_n: n })
@@ -281,14 +318,13 @@ const statusOver = async ({ outbox, replica, run }: DeviceParts, profile: Profil
 
 const asAnswer = <R>(effect: Effect.Effect<QueryResult, Failure, R>): Effect.Effect<QueryResult, Failure, R> =>
   Effect.catch(effect, (failure): Effect.Effect<QueryResult, Failure, R> =>
-    failure instanceof Rejection
-      ? Effect.succeed({
-          status: statusOf[failure.kind],
-          body: { ...bodyOf(failure) },
-          ...(failure.headers === undefined ? {} : { headers: failure.headers })
-        })
-      : Effect.fail(failure)
+    failure instanceof Rejection ? Effect.succeed(refusalAnswer(failure)) : Effect.fail(failure)
   )
+const refusalAnswer = (failure: Rejection): QueryResult => ({
+  status: statusOf[failure.kind],
+  body: { ...bodyOf(failure) },
+  ...(failure.headers === undefined ? {} : { headers: failure.headers })
+})
 
 /** The device's user as the replica knows them now. Fails before the first fill. */
 const viewerHere = (profile: Profile): Effect.Effect<Viewer, Failure, Store> =>

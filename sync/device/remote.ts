@@ -17,7 +17,8 @@ import {
   decodePlan,
   decodeRefusal,
   decodeRows,
-  decodeVerdicts
+  decodeVerdicts,
+  decodeWanted
 } from "../protocol/answers.ts"
 import { DecodeFailure } from "../protocol/decode.ts"
 import { eventOfShapeRow } from "../protocol/shape.ts"
@@ -45,7 +46,12 @@ export interface Remote {
     path: string,
     body?: unknown
   ) => Promise<{ readonly status: number; readonly body: unknown; readonly headers: Headers }>
-  readonly push: (replica_id: number, commands: ReadonlyArray<WireCommand>) => Promise<ReadonlyArray<Verdict>>
+  /** `lost_files`: contents that are not on the device any more. */
+  readonly push: (
+    replica_id: number,
+    commands: ReadonlyArray<WireCommand>,
+    lost_files?: ReadonlyArray<string>
+  ) => Promise<ReadonlyArray<Verdict>>
   readonly lease: (replica_id: number, entity: string, request_no: number) => Promise<ReadonlyArray<LeaseRange>>
   /**
    * All events after a position, in order, chunk by chunk; each is applied before the next is read. `refetch` is called
@@ -61,6 +67,10 @@ export interface Remote {
   /** The next rows; "anew" when the server begins a new history. */
   readonly rows: (replica_id: number, place: PageCursor) => Promise<SnapshotPage | "anew">
   readonly checksums: (replica_id: number, place: PageCursor) => Promise<ChecksumPage | "anew">
+  /** Which of these contents the server does not have from this device's person. */
+  readonly wantedFiles: (replica_id: number, sha256: ReadonlyArray<string>) => Promise<ReadonlyArray<string>>
+  /** Sends the content of a file; again, where it was cut off. */
+  readonly sendFile: (replica_id: number, sha256: string, path: string) => Promise<void>
 }
 export interface PageCursor {
   readonly handle: string
@@ -74,11 +84,15 @@ export interface PageCursor {
 export interface Timeouts {
   /** For the answer to one call. */
   readonly call: number
+  /** For a file to be sent. */
+  readonly file?: number
   /** For the next new event during a pull. */
   readonly news: number
   /** For the end of a pull. Events that came by then are kept, and the next sync goes on from there. */
   readonly pull: number
 }
+/** For a file to be sent, over a slow line. */
+const file_millis = 15 * 60_000
 const usual_patience: Timeouts = { call: 60_000, news: 60_000, pull: 15 * 60_000 }
 /** New histories during one pull. Rights change, or a backup is restored, less often than this. */
 const refetches_max = 5
@@ -124,11 +138,26 @@ export const remoteAt = (url: string, token: string, patience = usual_patience):
     },
     rows: (replica_id, place) => paged("snapshot/rows", replica_id, place, (body) => decodeRows(catalogue, body)),
     checksums: (replica_id, place) => paged("checksums", replica_id, place, decodeChecksums),
-    push: async (replica_id, commands) =>
+    wantedFiles: async (replica_id, sha256) =>
+      (await post("/api/v1/sync/files/wanted", { replica_id, sha256 }, decodeWanted)).wanted,
+    sendFile: async (replica_id, sha256, path) => {
+      const { openAsBlob } = await import("node:fs")
+      const form = new FormData()
+      form.set("replica_id", String(replica_id))
+      form.set("sha256", sha256)
+      form.set("file", await openAsBlob(path), "file")
+      const sent = await httpClientAt({ url, token, timeout_millis: patience.file ?? file_millis }).send({
+        method: "POST",
+        path: `/api/v1/sync/files?replica_id=${replica_id}`,
+        body: form
+      })
+      readAnswer(base, { status: sent.status, body: parsed(base, sent) }, () => undefined)
+    },
+    push: async (replica_id, commands, lost_files = []) =>
       (
         await post(
           `/api/v1/sync/commands?replica_id=${replica_id}`,
-          { replica_id, commands: commands.map(toWireCommand) },
+          { replica_id, commands: commands.map(toWireCommand), ...(lost_files.length === 0 ? {} : { lost_files }) },
           decodeVerdicts
         )
       ).verdicts,

@@ -14,6 +14,7 @@ import {
   revokedFailure,
   writeProfile
 } from "./folder.ts"
+import { pruneFiles } from "./files.ts"
 import { copiedFailure, handshake } from "./handshake.ts"
 import type { Outbox } from "./outbox/outbox.ts"
 import { reclaimForgottenLeases } from "./recovery/reclaim-leases.ts"
@@ -77,6 +78,8 @@ export const openSession = ({ folder, outbox, replica, run, ...parts }: SessionP
       if (!(error instanceof RemoteError)) return isDamage(error) ? replicaDamaged(folder, error) : error
       if (isEndOfDevice(error)) {
         deleteReplica(folder, profile, new Date().toISOString())
+        // Those of unsent commands stay with them, as the outbox does.
+        pruneFiles(folder, outbox)
         return revokedFailure(profile, outbox.pending().length)
       }
       return error.status === 422 && error.body.errors?.["n"] !== undefined

@@ -6,16 +6,23 @@ import type { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
 import { leasedTables } from "../protocol/lease-blocks.ts"
 import type { SettledCommand } from "../protocol/merge.ts"
-import { isIdReusedError, type Verdict, type WireCommand, toWireCommand } from "../protocol/wire.ts"
+import { contentsNamed, isIdReusedError, type Verdict, type WireCommand, toWireCommand } from "../protocol/wire.ts"
 import { referencesOfBody } from "./replica/references.ts"
 import type { Outbox } from "./outbox/outbox.ts"
 import { snapshot_beyond_events } from "../protocol/snapshot.ts"
 import { type Remote, RemoteError, Unreachable } from "./remote.ts"
 import type { Replica } from "./replica/replica.ts"
 
-/** `fill` counts rows, `pull` events. */
+/** The files that wait on this device for the commands that name them. */
+export interface WaitingFiles {
+  /** Sends those of these contents that the server has not yet; gives those that are lost here. */
+  readonly send: (sha256: ReadonlyArray<string>, progress?: Progress) => Promise<ReadonlyArray<string>>
+  /** Removes what no command needs any more. */
+  readonly prune: () => void
+}
+/** `fill` counts rows, `pull` events, `files` files. */
 export type Progress = (done: {
-  readonly phase: "push" | "fill" | "pull" | "lease"
+  readonly phase: "files" | "push" | "fill" | "pull" | "lease"
   readonly done: number
   readonly total: number | undefined
 }) => void
@@ -33,6 +40,8 @@ export interface SyncParts {
   readonly outbox: Outbox
   readonly replica: Replica
   readonly remote: Pick<Remote, "push" | "pull" | "lease" | "plan" | "rows">
+  /** Those that its commands name; without them none does. */
+  readonly files?: WaitingFiles
   readonly run: <A>(effect: Effect.Effect<A, Failure, Store | CommandRuntime>) => Promise<A>
   readonly progress?: Progress
   /** A new history longer than this comes as rows. */
@@ -56,6 +65,7 @@ export const syncOnce = async (parts: SyncParts): Promise<SyncReport> => {
     await push(parts)
     pulled_events += (await pull(parts)).events
   } else if (pushed.error !== undefined) throw pushed.error
+  parts.files?.prune()
   await topUpLeases(parts)
   const after = outbox.counts()
   const gained = (state: string): number => Math.max(0, (after[state] ?? 0) - (before[state] ?? 0))
@@ -78,10 +88,13 @@ const attempt = async <A>(body: () => Promise<A>): Promise<{ readonly value?: A;
   }
 }
 
-const push = async ({ profile, outbox, replica, remote, run, progress }: SyncParts): Promise<number> => {
+const push = async ({ profile, outbox, replica, remote, run, files, progress }: SyncParts): Promise<number> => {
   const pending = outbox.toSend()
   for (let sent = 0; sent < pending.length;) {
-    const verdicts = await remote.push(profile.replica_id, nextOf(pending, sent))
+    const next = nextOf(pending, sent)
+    const named = contentsNamed(next)
+    const lost = named.length === 0 ? [] : await files?.send(named, progress)
+    const verdicts = await remote.push(profile.replica_id, next, lost)
     if (verdicts.length === 0) break
     await run(replica.settle(verdictsOfReusedIds(verdicts, pending)))
     sent += verdicts.length

@@ -36,6 +36,11 @@ export const greeting = Schema.suspend(() =>
     signs: Schema.Boolean
   })
 )
+/** A file as it arrived: its type is told by its content. */
+export const receivedFile = Schema.suspend(() =>
+  Schema.Struct({ sha256: Schema.String, size_bytes: wholeNumber, mime_type: Schema.String })
+)
+export const wantedFiles = Schema.suspend(() => Schema.Array(Schema.String))
 /** What a device reads of the answer to its enrolment. */
 const enrolment = Schema.suspend(() =>
   Schema.Struct({
@@ -61,6 +66,7 @@ export const decodeEnrolment = decoderOf("the answer to an enrolment", () => enr
 export const decodeGreeting = decoderOf("the answer to the start of a sync", () => greeting)
 export const decodeVerdicts = decoderOf("the verdicts on commands", () => Schema.Struct({ verdicts }))
 export const decodeLease = decoderOf("a lease of ids", () => Schema.Struct({ lease }))
+export const decodeWanted = decoderOf("the files wanted", () => Schema.Struct({ wanted: wantedFiles }))
 export const decodePlan = decoderOf("the plan of a fill", () => Schema.Struct({ snapshot: snapshotPlan }))
 const decodeRowsEnvelope = decoderOf("a page of rows", () => Schema.Struct({ page: snapshotPage }))
 /** A page of rows, its values of the types their columns have in this release. */

@@ -14,6 +14,8 @@ import { leaseRange, verdict, type WireCommand, type LeaseRange } from "./wire.t
 export const bundle_version = 1
 export const bundle_bytes_max = 64 * 1_048_576
 export const commands_per_bundle_max = 5_000
+/** Commands and the files they name; the rest is for what stands around them. */
+export const bundle_content_bytes_max = bundle_bytes_max - 4 * 1_048_576
 
 export type BundleKind = "commands" | "events"
 const signedBundle = Schema.suspend(() =>
@@ -50,6 +52,9 @@ export type CommandsBody = {
   /** The blocks of ids it holds, and how many it ever got: a server restored from a backup may have forgotten some. */
   readonly blocks?: ReadonlyArray<Block>
   readonly blocks_asked?: number
+  /** The contents that the commands name, as base64; `lost_files`: those that are not on the device any more. */
+  readonly files?: ReadonlyArray<{ readonly sha256: string; readonly content: string }>
+  readonly lost_files?: ReadonlyArray<string>
 }
 type Block = LeaseRange & { readonly request_no: number }
 const page = Schema.suspend(() =>

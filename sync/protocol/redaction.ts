@@ -167,6 +167,7 @@ export const redactionFor = (catalogue: Catalogue, person: Viewer, replica_id: n
         return of === undefined && table.visibility?.by_row === undefined ? [] : [change]
       case "update_where":
       case "delete_where": {
+        if (table.visibility?.by_row !== undefined && seen.get(table) !== "whole") return cutRows(change)
         // Rows are found by what this reader holds of them.
         if (!Object.keys(change.where).every((column) => isVisible(table, of, column))) return []
         if (change.op === "delete_where") return [change]
@@ -174,6 +175,16 @@ export const redactionFor = (catalogue: Catalogue, person: Viewer, replica_id: n
         return set === change.set ? [change] : Object.keys(set).length === 0 ? [] : [{ ...change, set }]
       }
     }
+  }
+  /**
+   * Rows that say themselves for whom they are, many at once: told where the conditions say so of all of them. A
+   * deletion tells no more than single ones do.
+   */
+  const cutRows = (change: RowChange & { readonly op: "update_where" | "delete_where" }): ReadonlyArray<RowChange> => {
+    if (change.op === "delete_where") return [change]
+    const { by_row, says_by = [] } = change.table.visibility ?? {}
+    const is_said = says_by.length > 0 && says_by.every((column) => column in change.where && !(column in change.set))
+    return is_said && asks && by_row?.(change.where, viewer) === true ? [change] : []
   }
   /** Undefined when the event touches only what this reader sees. */
   const cutEvent = (event: Parameters<Redaction["see"]>[0]): VisibleEvent | "nothing" | undefined => {

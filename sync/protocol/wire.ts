@@ -5,10 +5,26 @@ import { Schema } from "effect"
 import { wholeNumber } from "../../core/kernel/field-schema.ts"
 import { jsonObject } from "../../core/kernel/stored-schema.ts"
 
-/** What a command was asked with: the parameters of its path, and the body of its request. */
-export const wirePayload = Schema.suspend(() =>
-  Schema.Struct({ params: Schema.Record(Schema.String, Schema.String), body: jsonObject })
+/** A file that is sent with a command: its content travels apart, and is known by its SHA-256. */
+export const wireFile = Schema.suspend(() =>
+  Schema.Struct({ name: Schema.String, mime_type: Schema.String, size_bytes: wholeNumber, sha256: Schema.String })
 )
+export type WireFile = typeof wireFile.Type
+/** What a command was asked with: the parameters of its path, the body of its request, and its files by field. */
+export const wirePayload = Schema.suspend(() =>
+  Schema.Struct({
+    params: Schema.Record(Schema.String, Schema.String),
+    body: jsonObject,
+    files: Schema.optionalKey(Schema.Record(Schema.String, wireFile))
+  })
+)
+/** The files of a payload as requests carry them. */
+export const filesOfPayload = ({ files }: WireCommand["payload"]): Pick<WireCommand["payload"], "files"> =>
+  files === undefined ? {} : { files }
+/** The contents that commands name, each once. */
+export const contentsNamed = (commands: ReadonlyArray<Pick<WireCommand, "payload">>): ReadonlyArray<string> => [
+  ...new Set(commands.flatMap(({ payload }) => Object.values(payload.files ?? {}).map(({ sha256 }) => sha256)))
+]
 /** Ids a command took from the device's leases, by table, in order. */
 export const wireIds = Schema.suspend(() => Schema.Record(Schema.String, Schema.Array(wholeNumber)))
 export const rowsSeen = Schema.suspend(() => Schema.Record(Schema.String, Schema.String))

@@ -2,7 +2,7 @@
 import { commandDecided } from "../protocol/events.ts"
 import { Effect } from "effect"
 import type { Slice } from "../../core/kernel/catalogue.ts"
-import { postQuery, get } from "../../core/kernel/endpoint.ts"
+import { postQuery, get, type SharedDraft } from "../../core/kernel/endpoint.ts"
 import { retryOnConflict } from "../../core/kernel/engine.ts"
 import { integer, list, text } from "../../core/kernel/field.ts"
 import { allocateIds } from "../../core/kernel/ids.ts"
@@ -18,16 +18,18 @@ import { lease_reclaim_fields, reclaimLeases } from "./reclaim-leases.ts"
 import { command_fields, decideInOrder, upgradeRequired, wireCommands } from "./commands.ts"
 import { client_schema_min, deviceEndpoints, replica_devices, findCallingDevice, registerDevice } from "./devices.ts"
 import { fillEndpoints } from "./snapshot-api.ts"
+import { lost_files_field } from "./files.ts"
+import { fileEndpoints } from "./files-api.ts"
 import { lease } from "./leases.ts"
 import { requireOwnReplica } from "./push.ts"
 import { shapeAnswer } from "./shape.ts"
-import { replicas, sync_tables, verdicts_before } from "./tables.ts"
+import { replicas, sync_tables, verdicts_by_device } from "./tables.ts"
 import * as Shown from "../../core/kernel/answer-schema.ts"
 import { lease as leaseAnswer, serverInfo, verdicts as verdictsAnswer } from "../protocol/answers.ts"
 import { messagesShown, mustRefetchShown, shape_says } from "./answers.ts"
 
-const reads = { ability: "sync:read", permission: null, metering_weight: 0 } as const
-const writes = { ability: "sync:write", permission: null, metering_weight: 0 } as const
+const reads = { ability: "sync:read", permission: null, metering_weight: 0 } as const satisfies SharedDraft
+const writes = { ability: "sync:write", permission: null, metering_weight: 0 } as const satisfies SharedDraft
 
 /** A device just enrolled, and what its user's token may do. */
 const { deleted_at: _deleted, ...enrolled } = replicas.columns
@@ -149,21 +151,22 @@ const push = postQuery("/api/v1/sync/commands", {
   authorize: findCallingDevice,
   fields: {
     replica_id: integer({ required: true, min: 1 }),
-    commands: list(command_fields, { required: true, min_items: 1, max_items: commands_per_push_max })
+    commands: list(command_fields, { required: true, min_items: 1, max_items: commands_per_push_max }),
+    lost_files: lost_files_field
   },
   run: (input) =>
     Effect.gen(function* () {
       const commands = yield* wireCommands(input.values.commands!)
       const replica = yield* requireOwnReplica(input.values.replica_id!, input.viewer, false)
       if (replica.schema_version < client_schema_min) return upgradeRequired(replica.schema_version, client_schema_min)
-      return ok({ verdicts: yield* decideInOrder(replica.id, commands, input.viewer) })
+      return ok({ verdicts: yield* decideInOrder(replica.id, commands, input.viewer, input.values.lost_files) })
     })
 })
 
 export const syncSlice: Slice = {
   name: "sync",
   server_tables: [...sync_tables, replica_devices],
-  successions: [verdicts_before],
+  migrations: [verdicts_by_device],
   events: [commandDecided],
   endpoints: [
     enrol,
@@ -172,6 +175,7 @@ export const syncSlice: Slice = {
     push,
     ...deviceEndpoints,
     ...bundleEndpoints,
+    ...fileEndpoints,
     ...fillEndpoints,
     get("/api/v1/sync/shape", {
       answer: messagesShown,

@@ -4,7 +4,7 @@
  * more.
  */
 import { Clock, Effect, Option } from "effect"
-import { wire_body_depth_max } from "../../core/kernel/body-limits.ts"
+import { upload_bytes_max, wire_body_depth_max } from "../../core/kernel/body-limits.ts"
 import { postQuery, type Failure } from "../../core/kernel/endpoint.ts"
 import { retryOnConflict } from "../../core/kernel/engine.ts"
 import { boolean, integer, json, list, object, text, type ValueOf } from "../../core/kernel/field.ts"
@@ -36,6 +36,7 @@ import { command_fields, decideInOrder, upgradeRequired, wireCommands } from "./
 import { type LeaseReclaim, lease_reclaim_fields, reclaimLeases, countLeases } from "./reclaim-leases.ts"
 import { client_schema_min, saveDevice, replica_devices } from "./devices.ts"
 import { BundleKey, DeviceTokens } from "./device-tokens.ts"
+import { keepBundledFile, lost_files_field } from "./files.ts"
 import { lease } from "./leases.ts"
 import { revoked_message } from "./push.ts"
 import { shapeAnswer } from "./shape.ts"
@@ -43,6 +44,13 @@ import { id_leases, replicas } from "./tables.ts"
 import * as Shown from "../../core/kernel/answer-schema.ts"
 import { bundleShown } from "./answers.ts"
 
+/** The longest text of one file: base64 takes four characters for three bytes. */
+const file_text_max = Math.ceil(upload_bytes_max / 3) * 4
+/** What came along for the commands is kept as if the device had sent it itself. */
+const keepFilesOf = Effect.fnUntraced(function* (user_id: number | undefined, files: Given["files"], now: string) {
+  if (user_id === undefined) return
+  for (const { content, sha256 } of files) yield* keepBundledFile(user_id, sha256, content, now)
+})
 /** The limit of events in one answer, in bytes; the next round of bundles brings more. */
 const event_bytes_max = 40 * 1_048_576
 
@@ -60,7 +68,12 @@ const body_fields = {
     max_items: 500
   }),
   blocks: list(lease_reclaim_fields, { default: [], max_items: 20_000 }),
-  blocks_asked: integer({ default: 0, min: 0 })
+  blocks_asked: integer({ default: 0, min: 0 }),
+  files: list(
+    object({ sha256: text({ required: true, max: 64 }), content: text({ required: true, max: file_text_max }) }),
+    { default: [], max_items: commands_per_bundle_max }
+  ),
+  lost_files: lost_files_field
 }
 type Given = { readonly [K in keyof typeof body_fields]: ValueOf<(typeof body_fields)[K]> }
 
@@ -99,10 +112,11 @@ const deliver = postQuery("/api/v1/sync/bundles", {
       const before = yield* (yield* Store).get(replicas, given.replica_id)
       // The server has forgotten commands before these: the answer says so, and the device sends them again.
       const commands = (recorded[0]?.n ?? 1) > (before?.last_n ?? 0) + 1 ? [] : recorded
+      yield* keepFilesOf(before?.user_id, given.files, input.now)
       const verdicts: Array<Verdict> = []
       for (let at = 0; at < commands.length;) {
         const some = commands.slice(at, at + commands_per_push_max)
-        const decided = yield* decideInOrder(given.replica_id, some, viewer)
+        const decided = yield* decideInOrder(given.replica_id, some, viewer, given.lost_files)
         verdicts.push(...decided)
         if (decided.length < some.length) break
         at += decided.length

@@ -35,12 +35,14 @@ export const wireCommands = (
 ): Effect.Effect<ReadonlyArray<WireCommand>, Rejection> => {
   const errors: { [path: string]: ReadonlyArray<string> } = {}
   const commands = given.flatMap((command, at): ReadonlyArray<WireCommand> => {
-    const { params, body } = command.payload
-    const payload = parts.payload({ params: params ?? {}, body: body ?? {} })
+    const { params, body, files } = command.payload
+    const payload = parts.payload({ params: params ?? {}, body: body ?? {}, ...(files === undefined ? {} : { files }) })
     const ids = parts.ids(command.ids)
     const rows_seen = parts.rows_seen(command.rows_seen)
     if (payload === undefined)
-      errors[`commands.${at}.payload`] = ["The payload must hold params (texts) and a body (object)."]
+      errors[`commands.${at}.payload`] = [
+        "The payload must hold params (texts), a body (object) and, with files, what they are."
+      ]
     if (ids === undefined) errors[`commands.${at}.ids`] = ["The ids must be lists of integers by table."]
     if (rows_seen === undefined)
       errors[`commands.${at}.rows_seen`] = ["The rows seen must be instants by table and id."]
@@ -58,11 +60,13 @@ export const wireCommands = (
 export const decideInOrder = Effect.fnUntraced(function* (
   replica_id: number,
   commands: ReadonlyArray<WireCommand>,
-  viewer: Viewer
+  viewer: Viewer,
+  lost_files: ReadonlyArray<string> = []
 ): Effect.fn.Return<ReadonlyArray<Verdict>, Failure, Store | CommandRuntime> {
   const verdicts: Array<Verdict> = []
+  const lost = new Set(lost_files)
   for (const command of commands) {
-    const verdict = yield* Effect.result(decidePushed(replica_id, command, viewer))
+    const verdict = yield* Effect.result(decidePushed(replica_id, command, viewer, lost))
     if (verdict._tag === "Success") {
       verdicts.push(verdict.success)
       continue

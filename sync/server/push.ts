@@ -29,6 +29,7 @@ import {
   wireError
 } from "../protocol/wire.ts"
 import { textDigest } from "./erasure.ts"
+import { lostFile, receivedFiles } from "./files.ts"
 import { lockReplica, replica_verdicts, replicas, verdictKey } from "./tables.ts"
 import { wordsOf } from "../../core/kernel/words.ts"
 
@@ -46,21 +47,23 @@ export const requireOwnReplica = Effect.fnUntraced(function* (replica_id: number
   return replica
 })
 
-/** Decides one command, or repeats the verdict it already has. */
+/** Decides one command, or repeats the verdict it already has. `lost`: contents the device has no more. */
 export const decidePushed = (
   replica_id: number,
   command: WireCommand,
-  viewer: Viewer
+  viewer: Viewer,
+  lost: ReadonlySet<string>
 ): Effect.Effect<Verdict, Failure, Store | CommandRuntime> =>
   Effect.gen(function* () {
     const store = yield* Store
-    return yield* store.transaction(decideOnce(replica_id, command, viewer))
+    return yield* store.transaction(decideOnce(replica_id, command, viewer, lost))
   }).pipe(retryOnConflict)
 
 const decideOnce = Effect.fnUntraced(function* (
   replica_id: number,
   command: WireCommand,
-  viewer: Viewer
+  viewer: Viewer,
+  lost: ReadonlySet<string>
 ): Effect.fn.Return<Verdict, Failure, Store | CommandRuntime> {
   const store = yield* Store
   const replica = yield* requireOwnReplica(replica_id, viewer, true)
@@ -84,7 +87,7 @@ const decideOnce = Effect.fnUntraced(function* (
     })
   }
   return known === undefined
-    ? yield* decideNew(replica, command, fingerprint, viewer)
+    ? yield* decideNew(replica, command, fingerprint, viewer, lost)
     : yield* passOver(replica, command, idReusedError(known), viewer)
 })
 
@@ -133,11 +136,12 @@ const decideNew = Effect.fnUntraced(function* (
   replica: RowOf<typeof replicas>,
   command: WireCommand,
   fingerprint: string,
-  viewer: Viewer
+  viewer: Viewer,
+  lost: ReadonlySet<string>
 ): Effect.fn.Return<Verdict, Failure, Store | CommandRuntime> {
   const store = yield* Store
   const now = instantOf(yield* Clock.currentTimeMillis)
-  const error = (yield* refusedNeed(replica.id, command)) ?? (yield* attempt(replica.id, command, viewer))
+  const error = (yield* refusedNeed(replica.id, command)) ?? (yield* attempt(replica, command, viewer, lost))
   const position = yield* recordVerdict(replica.id, command, error, viewer, now)
   const row = {
     key: verdictKey(replica.id, command.id),
@@ -177,9 +181,10 @@ const refusedNeed = Effect.fnUntraced(function* (replica_id: number, { needs = [
 
 /** Runs the command in a savepoint: refused, it leaves nothing but its verdict. */
 const attempt = Effect.fnUntraced(function* (
-  replica_id: number,
+  { id: replica_id, user_id }: RowOf<typeof replicas>,
   command: WireCommand,
-  viewer: Viewer
+  viewer: Viewer,
+  lost: ReadonlySet<string>
 ): Effect.fn.Return<WireError | undefined, Failure, Store | CommandRuntime> {
   const { catalogue } = yield* CommandRuntime
   if (isTooLong(command))
@@ -204,11 +209,14 @@ const attempt = Effect.fnUntraced(function* (
     }
   const other = yield* otherRow(command)
   if (other !== undefined) return other
+  const gone = Object.entries(command.payload.files ?? {}).find(([, { sha256 }]) => lost.has(sha256))
+  if (gone !== undefined) return lostFile(...gone)
+  const files = yield* receivedFiles(user_id, command.payload, instantOf(yield* Clock.currentTimeMillis))
   const call = {
     endpoint: endpoint as CommandEndpoint,
     params: command.payload.params,
     viewer,
-    request: { method: endpoint.method, path: endpoint.path, query: [], body: command.payload.body }
+    request: { method: endpoint.method, path: endpoint.path, query: [], body: command.payload.body, ...files }
   }
   return yield* decideInSavepoint(call, { command_id: command.id, replica_id, ids: command.ids }).pipe(
     Effect.as(undefined),

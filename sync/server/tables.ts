@@ -1,10 +1,10 @@
 /** The server's tables about devices, outside the journal. */
 import { Effect } from "effect"
-import type { TableSuccession } from "../../core/kernel/catalogue.ts"
 import { boolean, integer, json, text, timestamp } from "../../core/kernel/field.ts"
 import { type Json } from "../../core/kernel/json.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { plainTable, table } from "../../core/kernel/table.ts"
+import type { TableMigration } from "../../core/kernel/table-migration.ts"
 
 export const replicas = table(
   "replicas",
@@ -70,22 +70,38 @@ export const id_claims = plainTable("id_claims", "key", {
   passed: integer({ max: Number.MAX_SAFE_INTEGER })
 })
 
-/** Until schema 2 verdicts were kept by the command's id alone. */
-export const verdicts_before: TableSuccession = {
+/** Until schema 2 verdicts were kept here, by the command's id alone. The table stays and is not read again. */
+export const verdicts_before_devices = "replica_commands"
+export const verdicts_by_device: TableMigration = {
+  id: 1,
+  name: "verdicts_by_device",
   table: replica_verdicts,
-  from: "replica_commands",
-  columns: {
-    key: "replica_id || ':' || id",
-    replica_id: "replica_id",
-    id: "id",
-    n: "n",
-    fingerprint: "fingerprint",
-    accepted: "accepted",
-    position: `"position"`,
-    error: "error",
-    decided_at: "decided_at"
-  }
+  from: verdicts_before_devices,
+  up: ({ run }) =>
+    run(
+      `insert into replica_verdicts (key, replica_id, id, n, fingerprint, accepted, "position", error, decided_at) ` +
+        `select replica_id || ':' || id, replica_id, id, n, fingerprint, accepted, "position", error, decided_at ` +
+        `from ${verdicts_before_devices}`
+    )
 }
+
+/**
+ * Files that devices have sent ahead of the commands that name them, by who sent them: whoever knows the SHA-256 of a
+ * file has not thereby the file. Forgotten after a while; a device then sends the file again.
+ */
+export const received_files = plainTable(
+  "received_files",
+  "key",
+  {
+    key: text({ max: 90 }),
+    user_id: integer(),
+    sha256: text({ max: 64 }),
+    mime_type: text(),
+    size_bytes: integer({ max: Number.MAX_SAFE_INTEGER }),
+    received_at: timestamp()
+  },
+  { indexes: [["received_at"]] }
+)
 
 /** What each user was last allowed to see; the version never goes back, so handles are never reused (sync.md 1.6). */
 export const reader_grants = plainTable("reader_grants", "user_id", {
@@ -94,4 +110,4 @@ export const reader_grants = plainTable("reader_grants", "user_id", {
   version: integer()
 })
 
-export const sync_tables = [replicas, id_leases, id_claims, replica_verdicts, reader_grants]
+export const sync_tables = [replicas, id_leases, id_claims, replica_verdicts, received_files, reader_grants]

@@ -75,7 +75,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     name: "verdicts of the release before are forgotten",
     file: "sync/server/api.ts",
     within: "syncSlice",
-    find: "successions: [verdicts_before],",
+    find: "migrations: [verdicts_by_device],",
     replace: "",
     killed_by: [
       { file: "test/sync/used-ids.test.ts", test: "is known after a start of this release", engine: "sqlite" }

@@ -1,5 +1,5 @@
 /** A server without a socket for tests: the whole catalogue on either engine, asked as HTTP would ask. */
-import { Clock, Context, Effect } from "effect"
+import { Clock, Context, Effect, Stream } from "effect"
 import { catalogue } from "../../core/catalogue.ts"
 import { danglingReferences } from "../../core/kernel/reference-checks.ts"
 import type { CommandRuntime } from "../../core/kernel/command-runtime.ts"
@@ -28,6 +28,8 @@ export interface Got {
   readonly status: number
   readonly headers: { readonly [name: string]: string }
   readonly text: string
+  /** Of a file that was streamed. */
+  readonly bytes: Uint8Array
   readonly body: any
 }
 export interface Serving {
@@ -105,7 +107,7 @@ export const askOf = async (
 ): Promise<Got> => {
   const body = bytes === undefined ? (json === undefined ? "" : JSON.stringify(json)) : bytes
   const raw = typeof body === "string" ? Buffer.from(body) : body
-  return gotOf(
+  return gotWhole(
     await app.ask({
       method: method ?? (raw.length > 0 ? "POST" : "GET"),
       target,
@@ -119,17 +121,23 @@ export const askOf = async (
     })
   )
 }
+const gotWhole = async (reply: HttpResponse): Promise<Got> =>
+  gotOf(
+    typeof reply.body === "object" && "stream" in reply.body
+      ? { ...reply, body: Buffer.concat(await Effect.runPromise(Stream.runCollect(reply.body.stream))) }
+      : reply
+  )
+/** A stream is left as it is. */
 const gotOf = (reply: HttpResponse): Got => {
-  const text =
-    reply.body === undefined
-      ? ""
-      : typeof reply.body === "string"
-        ? reply.body
-        : Buffer.from(reply.body).toString("utf8")
+  const { body } = reply
+  const bytes =
+    body === undefined || (typeof body === "object" && "stream" in body) ? Buffer.alloc(0) : Buffer.from(body)
+  const text = bytes.toString("utf8")
   return {
     status: reply.status,
     headers: reply.headers,
     text,
+    bytes,
     body: reply.headers["content-type"]?.includes("json") ? JSON.parse(text) : undefined
   }
 }

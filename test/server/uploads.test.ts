@@ -1,58 +1,205 @@
-import { describe, expect, it } from "vitest"
-import { readBody } from "../../server/body.ts"
+/** Forms with files, as they come from a request: into the store of files and out again. */
+import { createHash } from "node:crypto"
+import { readdirSync, rmSync } from "node:fs"
+import { mkdtemp } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Effect } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { json_body_bytes_max } from "../../core/kernel/body-limits.ts"
+import { postQuery } from "../../core/kernel/endpoint.ts"
+import * as Shown from "../../core/kernel/answer-schema.ts"
+import { json, text } from "../../core/kernel/field.ts"
+import type { JsonObject } from "../../core/kernel/json.ts"
+import type { ServerSlice } from "../../server/server-slice.ts"
+import { type Field, formOf } from "./files/sending.ts"
+import { type Got, serve, type Serving } from "./serving.ts"
 
-const form = async (fields: ReadonlyArray<readonly [string, string | Blob, string?]>) => {
-  const data = new FormData()
-  for (const [name, value, file] of fields)
-    typeof value === "string" ? data.append(name, value) : data.append(name, value, file)
-  const request = new Request("http://x/", { method: "POST", body: data })
-  return { bytes: new Uint8Array(await request.arrayBuffer()), type: request.headers.get("content-type")! }
+const upload_bytes_max = 300_000
+const taking = (path: string, uploads: boolean) =>
+  postQuery(path, {
+    name: `uploads.${uploads ? "take" : "refuse"}`,
+    summary: "Says what came",
+    ability: "products:write",
+    permission: "products.edit",
+    uploads,
+    upload_bytes_max,
+    answer: { body: Shown.map(json()), files: Shown.map(json()) },
+    fields: { category: text() },
+    run: ({ body, files }) =>
+      Effect.succeed({
+        status: 200,
+        body: {
+          body,
+          files: Object.fromEntries(Object.entries(files ?? {}).map(([name, file]) => [name, { ...file }]))
+        }
+      })
+  })
+const slice: ServerSlice = {
+  name: "uploads",
+  endpoints: [taking("/api/v1/uploads", true), taking("/api/v1/no_uploads", false)]
 }
 
+let folder: string
+let server: Serving
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "flightcase-uploads-"))
+  server = await serve("sqlite", { slices: [slice], data_folder: folder, undescribed: () => {} })
+})
+afterAll(async () => {
+  await server.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const post = (bytes: Uint8Array, type: string, path = "/api/v1/uploads"): Promise<Got> =>
+  server.ask(path, { method: "POST", bytes, headers: { "content-type": type } })
+const sent = async (fields: ReadonlyArray<Field>, path?: string): Promise<Got> => {
+  const { bytes, type } = await formOf(fields)
+  return post(bytes, type, path)
+}
+const left = (): ReadonlyArray<string> => {
+  try {
+    return readdirSync(join(folder, "blobs", "tmp"))
+  } catch {
+    return []
+  }
+}
+const hashOf = (content: Uint8Array): string => createHash("sha256").update(content).digest("hex")
+const png = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+  "base64"
+)
+
 describe("forms with files", () => {
-  it("an upload's fields are its body and its files are apart, byte for byte", async () => {
+  it("fields are the body, files are described by their content, whatever the sender said", async () => {
     const content = new Uint8Array([0, 255, 13, 10, 45, 45, 128])
-    const { bytes, type } = await form([
+    const got = await sent([
       ["category", "Photo"],
       ["file", new Blob([content], { type: "image/png" }), "Scheinwerfer ü.png"],
-      ["data", new Blob(["{}"], { type: "application/json" }), "d.json"]
+      ["picture", new Blob([png], { type: "text/html" }), "p.html"]
     ])
-    const read = await readBody(bytes, type, { uploads: true })
-    expect(read.body_fault).toBeUndefined()
-    expect(read.body).toEqual({ category: "Photo" })
-    expect(read.files!["file"]).toEqual({ name: "Scheinwerfer ü.png", type: "image/png", bytes: content })
-    expect(read.files!["data"]).toMatchObject({ name: "d.json", type: "application/json" })
+    expect(got.status).toBe(200)
+    expect(got.body.body).toEqual({ category: "Photo" })
+    expect(got.body.files).toEqual({
+      file: {
+        name: "Scheinwerfer ü.png",
+        mime_type: "application/octet-stream",
+        size_bytes: content.length,
+        sha256: hashOf(content)
+      },
+      picture: { name: "p.html", mime_type: "image/png", size_bytes: png.length, sha256: hashOf(png) }
+    })
+    expect(left()).toEqual([])
   })
-  it("an endpoint that takes no files takes no form", async () => {
-    const { bytes, type } = await form([["category", "Photo"]])
-    expect((await readBody(bytes, type, { uploads: false })).body_fault?.kind).toBe("unsupported")
+  it("an endpoint that takes no files takes no form, and one that takes them takes JSON as well", async () => {
+    expect((await sent([["category", "Photo"]], "/api/v1/no_uploads")).status).toBe(415)
+    const plain = await server.ask("/api/v1/uploads", { json: { category: "Photo", file: { sha256: "x" } } })
+    expect(plain.body.body).toEqual({ category: "Photo", file: { sha256: "x" } })
+  })
+  it("who may not send files is told so before any of them is read", async () => {
+    const { type } = await formOf([["category", "Photo"]])
+    let read = false
+    const reply = await server.app.ask({
+      method: "POST",
+      target: "/api/v1/uploads",
+      headers: { authorization: "Bearer unknown", "content-type": type },
+      remote_address: "192.0.2.9",
+      body: async () => {
+        read = true
+        return new Uint8Array()
+      }
+    })
+    expect(reply.status).toBe(401)
+    expect(read).toBe(false)
   })
   it.each([
     ["cut off", (bytes: Uint8Array) => bytes.slice(0, -20)],
+    ["cut off in its file", (bytes: Uint8Array) => bytes.slice(0, 300)],
     ["of an empty line", () => new Uint8Array([13, 10])],
-    ["of noise", () => new Uint8Array(500).fill(7)]
-  ])("a form %s is told at errors.body", async (_, spoil) => {
-    const { bytes, type } = await form([
+    ["of noise", () => new Uint8Array(500).fill(7)],
+    ["that is empty", () => new Uint8Array()],
+    [
+      "whose part has no name",
+      (bytes: Uint8Array) =>
+        Buffer.from(
+          Buffer.from(bytes)
+            .toString()
+            .replace(/ name="file";/, "")
+        )
+    ],
+    [
+      "whose header is no header",
+      (bytes: Uint8Array) =>
+        Buffer.from(Buffer.from(bytes).toString().replace("Content-Disposition", "Content Disposition"))
+    ]
+  ])("a form %s is refused at errors.body and leaves nothing", async (_, spoil) => {
+    const { bytes, type } = await formOf([
       ["category", "Photo"],
-      ["file", new Blob(["x"]), "x.txt"]
+      ["file", new Blob(["x".repeat(2_000)]), "x.txt"]
     ])
-    const read = await readBody(spoil(bytes), type, { uploads: true })
-    expect(read.body_fault?.kind).toBe("invalid")
-    expect(Object.keys(read.body_fault!.errors!)).toEqual(["body"])
+    const got = await post(spoil(bytes), type)
+    expect(got.status).toBe(422)
+    expect(Object.keys(got.body.errors)).toEqual(["body"])
+    expect(left()).toEqual([])
   })
-  it("a form that names no boundary is told at errors.body", async () => {
-    const { bytes } = await form([["category", "Photo"]])
-    expect((await readBody(bytes, "multipart/form-data", { uploads: true })).body_fault?.errors).toHaveProperty("body")
+  it("a form that names no boundary is refused at errors.body", async () => {
+    const { bytes } = await formOf([["category", "Photo"]])
+    expect((await post(bytes, "multipart/form-data")).body.errors).toHaveProperty("body")
   })
   it("names that mean something to JavaScript are only names", async () => {
-    const { bytes, type } = await form([
-      ["__proto__", "x"],
+    const got = await sent([
       ["constructor", "y"],
       ["__proto__", new Blob(["z"]), "z.txt"]
     ])
-    const read = await readBody(bytes, type, { uploads: true })
-    expect(Object.getPrototypeOf(read.body)).toBe(Object.prototype)
-    expect(Object.getPrototypeOf(read.files)).toBe(Object.prototype)
-    expect(Object.keys(read.files!)).toEqual(["__proto__"])
+    expect(got.status).toBe(200)
+    expect(Object.keys(JSON.parse(got.text).files)).toEqual(["__proto__"])
+  })
+  it("a file of the greatest length is taken, one byte more is refused at its field", async () => {
+    const whole = await sent([["file", new Blob([new Uint8Array(upload_bytes_max)]), "whole.bin"]])
+    expect(whole.body.files.file.size_bytes).toBe(upload_bytes_max)
+    const more = await sent([["file", new Blob([new Uint8Array(upload_bytes_max + 1)]), "more.bin"]])
+    expect(more.status).toBe(422)
+    expect(more.body.errors).toEqual({ file: ["The file must not be longer than 292 kilobytes."] })
+    expect(left()).toEqual([])
+  })
+  it("an empty file is a file", async () => {
+    const got = await sent([["file", new Blob([]), "empty.txt"]])
+    expect(got.body.files.file).toMatchObject({ size_bytes: 0, sha256: hashOf(new Uint8Array()) })
+  })
+  it.each([
+    ["fields", Array.from({ length: 101 }, (_, at): Field => [`f${at}`, "x"])],
+    ["files", Array.from({ length: 11 }, (_, at): Field => [`f${at}`, new Blob(["x"]), "x"])],
+    ["bytes in a field", [["category", "x".repeat(65_537)] as const]],
+    [
+      "bytes in all fields",
+      Array.from({ length: 20 }, (_, at): Field => [`f${at}`, "x".repeat(json_body_bytes_max / 18)])
+    ]
+  ])("too many %s are refused", async (_, fields) => {
+    const got = await sent(fields)
+    expect(got.status).toBe(422)
+    expect(got.body.errors.body[0]).toMatch(/^A form takes 100 fields/)
+  })
+  it.each([
+    ["../../etc/passwd", "passwd"],
+    ["C:\\Windows\\win.ini", "win.ini"],
+    ["..", "file"],
+    ["", "file"],
+    ["a\u0007b\u202egpj.exe", "abgpj.exe"]
+  ])("the path in the name %j is only text", async (name, shown) => {
+    const boundary = "b0undary"
+    const bytes = Buffer.from(
+      `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename*=UTF-8''${encodeURIComponent(name)}\r\n\r\nx\r\n--${boundary}--\r\n`
+    )
+    const got = await post(bytes, `multipart/form-data; boundary=${boundary}`)
+    expect((got.body.files as JsonObject)["file"]).toMatchObject({ name: shown })
+  })
+  it("text that is no UTF-8 is refused at its field", async () => {
+    const boundary = "b0undary"
+    const bytes = Buffer.concat([
+      Buffer.from(`--${boundary}\r\nContent-Disposition: form-data; name="category"\r\n\r\n`),
+      Buffer.from([0xff, 0xfe]),
+      Buffer.from(`\r\n--${boundary}--\r\n`)
+    ])
+    expect((await post(bytes, `multipart/form-data; boundary=${boundary}`)).body.errors).toHaveProperty("category")
   })
 })

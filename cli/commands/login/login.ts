@@ -1,7 +1,8 @@
 /** `login`: makes this machine a device of the server, and fills its replica. */
-import { renameSync, rmSync, writeFileSync } from "node:fs"
+import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { hostname } from "node:os"
 import { join } from "node:path"
+import { shownFileName } from "../../../core/values/file-name.ts"
 import type { Command } from "commander"
 import type { Device, Profile } from "../../../sync/device/device.ts"
 import type { MoveResult } from "../../../sync/device/recovery/move-unsent.ts"
@@ -100,7 +101,7 @@ const replaceProfile = async (login: Login, filled: Device, filling: string): Pr
   const { address, before, folder, name, profiles, set_aside } = login
   let moved: MoveResult | undefined
   try {
-    moved = before === undefined ? undefined : await takeAlong(before, filled, filling)
+    moved = before === undefined ? undefined : await takeAlong(before, folder, filled, filling)
   } catch (error) {
     await forget(filled, filled.profile.replica_id)
     await filled.close()
@@ -188,6 +189,7 @@ const loginStateOf = async (folder: string): Promise<LoginState> => {
 /** Moves unsent commands to the new device. Exit 6 where they are another person's. */
 const takeAlong = async (
   { profile, pending, conflicts }: LoginState,
+  from_folder: string,
   device: Device,
   folder: string
 ): Promise<MoveResult | undefined> => {
@@ -199,13 +201,33 @@ const takeAlong = async (
     })
   }
   const { moveUnsent } = await import("../../../sync/device/recovery/move-unsent.ts")
-  const moved = await moveUnsent(pending, profile.replica_id, device, folder)
-  return {
-    ...moved,
-    left: [
-      ...moved.left,
-      ...conflicts.map((command) => ({ command, error: command.error ?? { status: 422, message: "Refused." } }))
-    ]
+  const { waitingPath } = await import("../../../sync/device/files.ts")
+  const waiting = (sha256: string): string => waitingPath(from_folder, sha256)
+  const moved = await moveUnsent(pending, profile.replica_id, device, folder, waiting)
+  const left = [
+    ...moved.left,
+    ...conflicts.map((command) => ({ command, error: command.error ?? { status: 422, message: "Refused." } }))
+  ]
+  keepLeftFiles(
+    left.map(({ command }) => command),
+    waiting,
+    folder
+  )
+  return { ...moved, left }
+}
+/** Files of commands that could not be moved stay beside the file that lists these, under names people know. */
+const keepLeftFiles = (
+  commands: ReadonlyArray<OutboxCommand>,
+  waiting: (sha256: string) => string,
+  folder: string
+): void => {
+  const into = join(folder, "left-files")
+  for (const { n, payload } of commands) {
+    for (const { name, sha256 } of Object.values(payload.files ?? {})) {
+      if (!existsSync(waiting(sha256))) continue
+      mkdirSync(into, { recursive: true, mode: 0o700 })
+      copyFileSync(waiting(sha256), join(into, `${n}-${shownFileName(name)}`))
+    }
   }
 }
 

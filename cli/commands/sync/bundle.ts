@@ -40,12 +40,12 @@ export const declareBundle = (sync: Command): void => {
 
 const out = async (context: CommandContext, [file = ""]: ReadonlyArray<string>): Promise<void> => {
   const device = await context.device()
-  const { text, commands, more } = await device.bundleOut()
+  const { text, commands, files, more } = await device.bundleOut()
   await writePrivately(file, text)
   if (context.options.json === true)
-    return context.printJson({ bundle: { file, commands, more, bytes: Buffer.byteLength(text) } })
+    return context.printJson({ bundle: { file, commands, files, more, bytes: Buffer.byteLength(text) } })
   context.note(
-    `Wrote ${commands} ${commands === 1 ? "command" : "commands"} to ${file}${more ? "; more are pending than one bundle carries: make another when this one's answer is in" : ""}.`
+    `Wrote ${commands} ${commands === 1 ? "command" : "commands"}${files === 0 ? "" : ` with ${files} ${files === 1 ? "file" : "files"}`} to ${file}${more ? "; more are pending than one bundle carries: make another when this one's answer is in" : ""}.`
   )
   context.note(`Where there is a network: flightcase sync bundle in ${file} --to ${device.profile.url} --token T`)
 }

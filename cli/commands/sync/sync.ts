@@ -50,7 +50,13 @@ export const declare = (program: Command): void => {
   )
 }
 
-const words = { push: "Sending", fill: "Filling", pull: "Fetching", lease: "Taking ids" } as const
+const words = {
+  files: "Sending files",
+  push: "Sending",
+  fill: "Filling",
+  pull: "Fetching",
+  lease: "Taking ids"
+} as const
 
 const run = async (context: CommandContext): Promise<number> => {
   if (context.offline)

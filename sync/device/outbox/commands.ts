@@ -1,5 +1,5 @@
 /** Commands and their states: from acknowledgement to the journal's verdict, and how people resolve refused ones. */
-import type { Verdict, WireCommand, WireError } from "../../protocol/wire.ts"
+import { contentsNamed, type Verdict, type WireCommand, type WireError } from "../../protocol/wire.ts"
 import {
   type CommandContext,
   type CommandState,
@@ -54,8 +54,12 @@ export interface OutboxCommands {
   readonly holdFor: (id: string, cause: string) => void
   readonly unhold: (id: string, error: WireError) => void
   readonly counts: () => { readonly [state: string]: number }
+  /** Contents of files that commands name: those of pending and refused commands, and those of all others. */
+  readonly filesNamed: () => { readonly unsettled: ReadonlySet<string>; readonly settled: ReadonlySet<string> }
 }
 
+/** What is not sent, or waits for a person. */
+const unsettled_states: ReadonlySet<CommandState> = new Set(["pending", "rejected", "held"])
 /** State by state, each by the index, so that the whole history is not read for every command. */
 const highest_settled = `select max(n) from (${command_states
   .filter((state) => state !== "pending")
@@ -158,6 +162,13 @@ export const openCommandStore = (
           id
         )
       )
+    },
+    filesNamed: () => {
+      const named = all(`select ${columns} from commands where payload like '%"sha256":"%'`).map(kept)
+      const [waiting, settled] = [true, false].map((is) =>
+        contentsNamed(named.filter(({ state }) => unsettled_states.has(state) === is))
+      )
+      return { unsettled: new Set(waiting), settled: new Set(settled) }
     },
     counts: () =>
       Object.fromEntries(

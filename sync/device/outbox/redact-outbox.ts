@@ -25,6 +25,7 @@ import {
   type RowLabel,
   type ValueDifference
 } from "../outcomes/outcome.ts"
+import type { WireFile } from "../../protocol/wire.ts"
 import { readMeta } from "../replica/local-tables.ts"
 import { decodeErased } from "../replica/rows.ts"
 import type { Outbox } from "./outbox.ts"
@@ -58,7 +59,7 @@ interface ErasedData {
   /** The name an erased user has now; undefined where nobody was erased who fits. */
   readonly nameOf: (actor: Actor) => string | undefined
 }
-const erasedDataOf = ({ scrubs, user_names }: Erasures): ErasedData => {
+const erasedDataOf = ({ scrubs, user_names }: Erasures, tables: ReadonlyMap<string, Table>): ErasedData => {
   const by_stream = new Map(scrubs.flatMap((scrub) => scrub.streams.map((stream) => [stream, scrub] as const)))
   const by_entity = new Map([...by_stream].map(([stream, scrub]) => [stream.slice(0, stream.indexOf(":")), scrub]))
   const user_prefix = streamOf(users.entity, "")
@@ -73,6 +74,11 @@ const erasedDataOf = ({ scrubs, user_names }: Erasures): ErasedData => {
     ofStream: (stream) => by_stream.get(stream) ?? nothing,
     // A row kept in the stream of another does not say by its key whose it is: any erasure of that entity counts.
     ofRow: (table, key) =>
+      (table.in_streams_of_references
+        ? table.references
+            .map((one) => by_entity.get(tables.get(one.table)?.entity ?? ""))
+            .find((one) => one !== undefined)
+        : undefined) ??
       (table.stream === undefined ? by_stream.get(streamOf(table.entity, key)) : by_entity.get(table.stream.entity)) ??
       nothing,
     nameOf: ({ id, name }) => {
@@ -177,23 +183,41 @@ const streamsOf = (
   ...Object.entries(ids).flatMap(([table, made]) => made.map((id) => streamOf(tables.get(table)?.entity ?? table, id))),
   ...Object.entries((catalogue.endpoint(name)?.params ?? {}) as Params).map(([param, { table }]) =>
     streamOf(table.entity, payload.params[param] ?? "")
-  )
+  ),
+  ...writtenStreams(catalogue, name, payload)
 ]
+/** The streams that a command says it writes, by its path and body. */
+const writtenStreams = (
+  catalogue: Catalogue,
+  name: string,
+  { body, params }: OutboxCommand["payload"]
+): ReadonlyArray<string> => {
+  const endpoint = catalogue.endpoint(name)
+  return endpoint?.kind === "command" ? (endpoint.streams?.(params, body) ?? []) : []
+}
 
 export const redactionOfOutbox = (
   catalogue: Catalogue,
   redaction: Redaction,
   erasures: Erasures = no_erasures
 ): Parameters<Outbox["redact"]>[0] => {
-  const erased = erasedDataOf(erasures)
   const tables = new Map(catalogue.tables.map((table) => [table.name, table]))
+  const erased = erasedDataOf(erasures, tables)
   const withoutUnseen = redactOutcome(tables, columnsSeenBy(redaction, erased), erased)
   const sent = (command: OutboxCommand): OutboxCommand["payload"] => {
-    const body: JsonObject = streamsOf(catalogue, tables, command).reduce(
-      (left, stream) => scrubbed(left, erased.ofStream(stream)),
-      command.payload.body
-    )
-    return body === command.payload.body ? command.payload : { ...command.payload, body }
+    const { body, files } = command.payload
+    const streams = streamsOf(catalogue, tables, command)
+    const scrub = (given: JsonObject): JsonObject =>
+      streams.reduce((left, stream) => scrubbed(left, erased.ofStream(stream)), given)
+    const left = scrub(body)
+    if (files === undefined) return left === body ? command.payload : { ...command.payload, body: left }
+    // What a file was called may be somebody's name.
+    const named = Object.entries(files).map(([field, file]): [string, WireFile] => [
+      field,
+      { ...file, name: String(scrub({ original_name: file.name })["original_name"]) }
+    ])
+    const same = left === body && named.every(([field, { name }]) => files[field]?.name === name)
+    return same ? command.payload : { ...command.payload, body: left, files: Object.fromEntries(named) }
   }
   return {
     sent: erasures.scrubs.length === 0 ? undefined : sent,

@@ -7,7 +7,7 @@ import { catalogue } from "../../../core/catalogue.ts"
 import type { Request } from "../../../core/kernel/endpoint.ts"
 import type { Fields } from "../../../core/kernel/field.ts"
 import type { JsonObject } from "../../../core/kernel/json.ts"
-import type { WireCommand } from "../../protocol/wire.ts"
+import { filesOfPayload, type WireCommand } from "../../protocol/wire.ts"
 import { type CommandReference, referencesOfCommand, rowReference } from "../replica/references.ts"
 import type { Outbox } from "../outbox/outbox.ts"
 import type { OutboxCommand } from "../outbox/command.ts"
@@ -33,16 +33,22 @@ export const commandRequest = (outbox: Outbox, command: OutboxCommand, body: Jso
     method: endpoint.method,
     path: remapPath(endpoint, { payload }, renamed),
     query: [],
-    body: remapBody(endpoint.fields as Fields, body, renamed)
+    body: remapBody(endpoint.fields as Fields, body, renamed),
+    ...filesOfPayload(command.payload)
   }
 }
 export const isRefusal = (request: Request | QueryResult): request is QueryResult => "status" in request
 /** The command's parameters and this body, with the ids of today. */
 export const payloadOf = (outbox: Outbox, command: OutboxCommand, body: JsonObject): WireCommand["payload"] => {
   const endpoint = catalogue.endpoint(command.name)
-  if (endpoint === undefined) return { params: command.payload.params, body }
+  const files = filesOfPayload(command.payload)
+  if (endpoint === undefined) return { params: command.payload.params, body, ...files }
   const { renamed } = rowsOf(outbox, command, body)
-  return { params: remapParams(endpoint, command, renamed), body: remapBody(endpoint.fields as Fields, body, renamed) }
+  return {
+    params: remapParams(endpoint, command, renamed),
+    body: remapBody(endpoint.fields as Fields, body, renamed),
+    ...files
+  }
 }
 /**
  * The rows with lost ids that the command names: `renamed` has those that exist under another id now, `lost` the

@@ -3,11 +3,13 @@
  * replaces it: each is recorded again by the same rules, with ids of the new device. Commands the server has decided
  * are left out.
  */
+import { existsSync } from "node:fs"
 import { catalogue } from "../../../core/catalogue.ts"
 import type { Fields } from "../../../core/kernel/field.ts"
 import { isJsonObject } from "../../../core/kernel/json.ts"
 import type { Verdict, WireError } from "../../protocol/wire.ts"
 import type { Device } from "../device.ts"
+import { type SourceFiles, waitingPath as pathIn } from "../files.ts"
 import { openOutboxOf } from "../folder.ts"
 import type { OutboxCommand } from "../outbox/command.ts"
 import { remapPath, remapBody } from "./id-remap.ts"
@@ -24,7 +26,9 @@ export const moveUnsent = async (
   commands: ReadonlyArray<OutboxCommand>,
   from_replica_id: number,
   to: Device,
-  to_folder: string
+  to_folder: string,
+  /** Where the content of a file waits that these commands name. */
+  waitingPath: (sha256: string) => string = (sha256) => pathIn(to_folder, sha256)
 ): Promise<MoveResult> => {
   const decided = await decidedAmong(commands, from_replica_id, to)
   const renamed = new Map<string, Map<number, number>>()
@@ -39,11 +43,20 @@ export const moveUnsent = async (
         left.push({ command, error: { status: 422, message: `This release knows no command ${command.name}.` } })
         continue
       }
+      const lost = lostAmong(command, waitingPath)
+      if (lost !== undefined) {
+        left.push({
+          command,
+          error: { status: 422, message: `The file ${lost} is not here any more; attach it again.` }
+        })
+        continue
+      }
       const answer = await to.ask({
         method: endpoint.method,
         path: remapPath(endpoint, command, renamed),
         query: [],
-        body: remapBody(endpoint.fields as Fields, command.payload.body, renamed)
+        body: remapBody(endpoint.fields as Fields, command.payload.body, renamed),
+        ...sourcesOf(command, waitingPath)
       })
       if (answer.status >= 400 || answer.command === undefined) {
         const error_body = isJsonObject(answer.body) ? answer.body : {}
@@ -67,6 +80,23 @@ export const moveUnsent = async (
   }
   return { moved, decided: decided.size, left }
 }
+
+const sourcesOf = (
+  { payload: { files } }: OutboxCommand,
+  waitingPath: (sha256: string) => string
+): { readonly files?: SourceFiles } =>
+  files === undefined
+    ? {}
+    : {
+        files: Object.fromEntries(
+          Object.entries(files).map(([field, file]) => [field, { ...file, path: waitingPath(file.sha256) }])
+        )
+      }
+/** The name of a file of the command that waits nowhere. */
+const lostAmong = (
+  { payload: { files = {} } }: OutboxCommand,
+  waitingPath: (sha256: string) => string
+): string | undefined => Object.values(files).find(({ sha256 }) => !existsSync(waitingPath(sha256)))?.name
 
 const decidedAmong = async (
   commands: ReadonlyArray<OutboxCommand>,

@@ -3,12 +3,9 @@ import { Effect } from "effect"
 import type { Endpoint, Params, Request } from "../../../core/kernel/endpoint.ts"
 import { streamOf } from "../../../core/kernel/event.ts"
 import { isJsonObject } from "../../../core/kernel/json.ts"
-import { Rejection } from "../../../core/kernel/rejection.ts"
+import { at_server, Rejection } from "../../../core/kernel/rejection.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { readMeta } from "./local-tables.ts"
-
-/** Key of a refusal's `errors` that names what only the server can answer. */
-export const at_server = "at_server"
 
 /** Refuses a read that needs the whole journal where the replica has only a part of it. */
 export const requireHistory = Effect.fnUntraced(function* (

@@ -108,12 +108,15 @@ const isUnchanged = (table: Table, row: AnyRow, field: string, value: Json | und
 const currencyOf = (field: Field | undefined): string | undefined =>
   field?.type.kind === "money" ? field.type.currency : undefined
 
-/** The keys of a group of settings that differ; undefined where the body holds no settings. */
+/** Keys of settings that differ, or are not known here (secrets); undefined where the body holds none. */
 const changedSettings = (settings: Settings, group: string, body: JsonObject): JsonObject | undefined => {
   const sent = body["settings"]
   if (!isJsonObject(sent)) return undefined
   const own = Object.fromEntries(
-    Object.entries(sent).filter(([key, value]) => !sameJson(settings[group]?.[key] ?? null, value))
+    Object.entries(sent).filter(([key, value]) => {
+      const here = settings[group]?.[key]
+      return here === undefined || !sameJson(here, value)
+    })
   )
   return Object.keys(own).length === 0 ? undefined : { ...body, settings: own }
 }

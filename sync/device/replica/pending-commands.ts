@@ -4,7 +4,7 @@ import type { EndpointCall } from "../../../core/kernel/engine.ts"
 import { bodyOf, Rejection, statusOf } from "../../../core/kernel/rejection.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import type { Viewer } from "../../../core/kernel/viewer.ts"
-import type { WireError } from "../../protocol/wire.ts"
+import { filesOfPayload, type WireError } from "../../protocol/wire.ts"
 import type { Outbox } from "../outbox/outbox.ts"
 import type { OutboxCommand } from "../outbox/command.ts"
 import { saveLastRun } from "../recovery/missing-commands.ts"
@@ -26,12 +26,18 @@ const redecideOne = Effect.fnUntraced(function* (parts: ReplicaParts, command: O
   const store = yield* Store
   const endpoint = parts.catalogue.endpoint(command.name)
   const { body, params } = command.payload
+  const files = filesOfPayload(command.payload)
   const refused: WireError | undefined =
     endpoint === undefined
       ? { status: 422, message: `This release knows no command ${command.name}.` }
       : yield* runAgain(
           parts,
-          { endpoint, viewer, params, request: { method: endpoint.method, path: endpoint.path, query: [], body } },
+          {
+            endpoint,
+            viewer,
+            params,
+            request: { method: endpoint.method, path: endpoint.path, query: [], body, ...files }
+          },
           command
         )
   if (refused !== undefined)

@@ -10,6 +10,7 @@ import { isJsonObject } from "../../../core/kernel/json.ts"
 import { Rejection } from "../../../core/kernel/rejection.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"
+import type { WireCommand } from "../../protocol/wire.ts"
 import { redactionFor } from "../../protocol/redaction.ts"
 import { redactionOfOutbox } from "../outbox/redact-outbox.ts"
 import type { CommandContext, OutboxCommand } from "../outbox/command.ts"
@@ -81,7 +82,12 @@ const recordInside = Effect.fnUntraced(function* (
   // A write that changes nothing needs no verdict.
   if (first === undefined) return outcome.answer
   at("decided")
-  const payload = { params: call.params, body: isJsonObject(decided.request.body) ? decided.request.body : {} }
+  const { files } = call.request
+  const payload: WireCommand["payload"] = {
+    params: call.params,
+    body: isJsonObject(decided.request.body) ? decided.request.body : {},
+    ...(files === undefined ? {} : { files })
+  }
   const references = referencesOfCommand(call.endpoint, payload)
   const about: CommandContext = {
     base: Number((yield* readMeta(yield* Store, "position")) ?? 0),

@@ -5,10 +5,9 @@ import { type Endpoint, type Request, resourceOf } from "../../../core/kernel/en
 import { checkPermission } from "../../../core/kernel/engine.ts"
 import { includesOf } from "../../../core/kernel/query.ts"
 import { restrictToToken } from "../../../core/kernel/token-permissions.ts"
-import { Rejection } from "../../../core/kernel/rejection.ts"
+import { at_server, Rejection } from "../../../core/kernel/rejection.ts"
 import { visibleColumnsOf } from "../../../core/kernel/visibility.ts"
 import type { Viewer } from "../../../core/kernel/viewer.ts"
-import { at_server } from "./history.ts"
 import { wordsOf } from "../../../core/kernel/words.ts"
 
 export const requireReferencedRows = Effect.fnUntraced(function* (

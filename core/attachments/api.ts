@@ -1,0 +1,174 @@
+/** Endpoints of attachments (interface 4.10 and 4.11, rules/members-activities 4). */
+import { Effect, Option, Result } from "effect"
+import type { Slice } from "../kernel/catalogue.ts"
+import { CommandRuntime } from "../kernel/command-runtime.ts"
+import { command, type Endpoint, get, type Input, type Params } from "../kernel/endpoint.ts"
+import { lockStreams } from "../kernel/engine.ts"
+import { text } from "../kernel/field.ts"
+import { reaction } from "../kernel/react.ts"
+import { forbidden, notFound } from "../kernel/rejection.ts"
+import { created, listOf, noContent, ok, renderById, renderOne, resource, viewContext } from "../kernel/resource.ts"
+import * as Shown from "../kernel/answer-schema.ts"
+import { Store } from "../kernel/store/store.ts"
+import type { AnyRow, Table } from "../kernel/table.ts"
+import type { Viewer } from "../kernel/viewer.ts"
+import { wordsOf } from "../kernel/words.ts"
+import { memberAnonymised } from "../personal-data/events.ts"
+import { type Attachable, attachableOf, attachables, mayRead, mayWrite } from "./attachables.ts"
+import { attachFile } from "./decide.ts"
+import { attachableStream, attachmentCreated, attachmentDeleted, deletedAttachment } from "./events.ts"
+import { type AttachmentRow, attachmentFields, attachments } from "./schema.ts"
+
+/** The signed addresses of files are the server's to give. */
+const addressOf = Effect.map(Effect.serviceOption(CommandRuntime), (runtime) =>
+  Option.match(runtime, { onNone: () => undefined, onSome: ({ file_url }) => file_url })
+)
+export const attachmentResource = resource({
+  singular: "attachment",
+  heading: "Deals",
+  table: attachments,
+  filters: [
+    "attachable_type",
+    "attachable_id",
+    "original_name",
+    "mime_type",
+    "category",
+    "file_size",
+    "uploaded_by",
+    "created_at",
+    "updated_at"
+  ],
+  sorts: ["original_name", "mime_type", "category", "file_size", "created_at", "updated_at"],
+  shows: { url: text({ nullable: true }), thumb_url: text({ nullable: true }) },
+  load: () => addressOf,
+  view: (base, row, _related, { now }, addressAt) => ({
+    ...base,
+    url: addressAt?.(row.uuid, now) ?? null,
+    thumb_url: null
+  })
+})
+
+const rightsOf = (
+  which: "read" | "write"
+): { readonly ability: ReadonlyArray<string>; readonly permission: ReadonlyArray<string> } => ({
+  ability: [...new Set(attachables.flatMap((one) => one[which].abilities))],
+  permission: [...new Set(attachables.flatMap((one) => one[which].permissions))]
+})
+const reading = rightsOf("read")
+const writing = rightsOf("write")
+const refused = (kind: Attachable | undefined, right: "read" | "write") =>
+  forbidden(
+    kind === undefined
+      ? "What this is attached to is not known to this release."
+      : `This needs the permission ${kind[right].permissions.join(" or ")} and the ability ${kind[right].abilities.join(" or ")}.`
+  )
+/** What the row is attached to decides who may read or change it. */
+const authorise = (row: AttachmentRow, viewer: Viewer, right: "read" | "write") => {
+  const kind = attachableOf(row.attachable_type)
+  const may = kind !== undefined && (right === "read" ? mayRead(kind, viewer) : mayWrite(kind, viewer))
+  return may ? Effect.void : Effect.fail(refused(kind, right))
+}
+
+const list = get("/api/v1/attachments", {
+  answer: Shown.page(() => attachmentResource),
+  name: "attachments.list",
+  summary: "List attachments of everything one may see",
+  ...reading,
+  run: (input: Input) =>
+    Effect.map(
+      listOf(attachmentResource, input.query, viewContext(input), {
+        where: { attachable_type: attachables.filter((one) => mayRead(one, input.viewer)).map(({ type }) => type) }
+      }),
+      ok
+    )
+})
+
+const pluralOf = ({ name }: Table): string => name
+/** The attachments of one thing. */
+const listOfOne = (kind: Attachable): Endpoint => {
+  const params: Params = { id: { table: kind.table } }
+  return get(`/api/v1/${pluralOf(kind.table)}/{id}/attachments`, {
+    answer: Shown.page(() => attachmentResource),
+    name: `${pluralOf(kind.table)}.attachments`,
+    summary: `List the files attached to ${wordsOf(kind.table) === "opportunity" ? "an opportunity" : `one ${wordsOf(kind.table)}`}`,
+    ability: kind.read.abilities,
+    permission: kind.read.permissions,
+    params,
+    run: (input: Input) => {
+      const { id }: AnyRow = (input.rows as { readonly id: AnyRow }).id
+      return Effect.map(
+        listOf(attachmentResource, input.query, viewContext(input), {
+          where: { attachable_type: kind.type, attachable_id: Number(id) }
+        }),
+        ok
+      )
+    }
+  })
+}
+
+const show = get("/api/v1/attachments/{id}", {
+  answer: { attachment: Shown.row(() => attachmentResource) },
+  name: "attachments.show",
+  summary: "Show one attachment, with an address to read its file for an hour",
+  ...reading,
+  params: { id: { table: attachments } },
+  authorize: ({ rows, viewer }) => authorise(rows.id, viewer, "read"),
+  run: (input) => Effect.map(renderOne(attachmentResource, input.rows.id, input.query, viewContext(input)), ok)
+})
+
+const create = command("POST", "/api/v1/attachments", {
+  answer: { attachment: Shown.row(() => attachmentResource) },
+  error_answers: { 404: null },
+  name: "attachments.create",
+  summary: "Attach a file to a member, a product, an opportunity, an activity, a container or a unit",
+  ...writing,
+  fields: attachmentFields,
+  uploads: true,
+  creates: [attachments],
+  streams: (_params, body) => [attachableStream(body)],
+  facts: ({ values: { attachable_id, attachable_type }, viewer }) =>
+    Effect.gen(function* () {
+      const kind = attachableOf(attachable_type)
+      if (kind === undefined || !mayWrite(kind, viewer)) return yield* refused(kind, "write")
+      const target: AnyRow | undefined = yield* (yield* Store).get(kind.table, attachable_id ?? 0)
+      if (target === undefined || target["deleted_at"] !== null)
+        return yield* notFound(`No such ${wordsOf(kind.table)}.`)
+    }),
+  decide: (_facts, { files, values }, context) => attachFile(files?.["file"], values, context),
+  respond: ({ id }, input) => Effect.map(renderById(attachmentResource, id, input.query, viewContext(input)), created)
+})
+
+const remove = command("DELETE", "/api/v1/attachments/{id}", {
+  name: "attachments.delete",
+  summary: "Delete an attachment with its file",
+  ...writing,
+  params: { id: { table: attachments } },
+  authorize: ({ rows, viewer }) => authorise(rows.id, viewer, "write"),
+  // The event stands in the stream of what the file is attached to.
+  facts: ({ rows }) => lockStreams([attachableStream(rows.id)]),
+  decide: (_facts, { rows: { id: row } }) =>
+    Result.succeed({ events: [deletedAttachment(row)], result: { id: row.id } }),
+  respond: () => Effect.succeed(noContent)
+})
+
+/** Whoever is erased leaves no files behind. */
+const erasedWithMember = reaction({
+  on: [memberAnonymised],
+  facts: ({ events }) =>
+    Effect.flatMap(Store, (store) =>
+      store.find(attachments, {
+        attachable_type: "Member",
+        attachable_id: events.flatMap(({ data }) => [data.id, ...data.merged_ids])
+      })
+    ),
+  decide: (_happened, rows) => Result.succeed(rows.map(deletedAttachment))
+})
+
+export const attachmentsSlice: Slice = {
+  name: "attachments",
+  tables: [attachments],
+  resources: [attachmentResource],
+  events: [attachmentCreated, attachmentDeleted],
+  endpoints: [list, show, create, remove, ...attachables.map(listOfOne)],
+  react: [erasedWithMember]
+}

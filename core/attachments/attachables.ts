@@ -1,0 +1,87 @@
+/**
+ * What files can be attached to: one line a kind of thing. Whoever sees the thing sees its attachments, and whoever may
+ * change it may attach to it.
+ */
+import { activities } from "../activities/schema.ts"
+import { keyInAnyCase, type ReferenceRule } from "../kernel/field.ts"
+import type { AnyRow, Table } from "../kernel/table.ts"
+import { visibleColumnsOf } from "../kernel/visibility.ts"
+import { hasAbility, hasOnePermission, type Viewer } from "../kernel/viewer.ts"
+import { members } from "../members/schema.ts"
+import { opportunities } from "../opportunities/schema.ts"
+import { containers } from "../packing/schema.ts"
+import { products } from "../products/schema.ts"
+import { stock_levels } from "../stock/schema.ts"
+
+interface Rights {
+  /** Of several, any one will do. */
+  readonly abilities: ReadonlyArray<string>
+  readonly permissions: ReadonlyArray<string>
+}
+export interface Attachable {
+  readonly type: string
+  readonly label: string
+  readonly table: Table
+  readonly rule: ReferenceRule
+  readonly read: Rights
+  readonly write: Rights
+}
+
+/** What is archived keeps its attachments, which are there again once it is restored. */
+const archived: ReferenceRule = { on_delete: "keep", on_merge: "follow" }
+const gone: ReferenceRule = { on_delete: "delete", on_merge: "follow" }
+const rights = (area: string, ...edit: ReadonlyArray<string>): Pick<Attachable, "read" | "write"> => ({
+  read: { abilities: [`${area}:read`], permissions: [`${area}.view`] },
+  write: { abilities: [`${area}:write`], permissions: edit }
+})
+
+const labels = {
+  Member: "Member",
+  Product: "Product",
+  Opportunity: "Opportunity",
+  Activity: "Activity",
+  Container: "Container",
+  StockLevel: "Stock Level"
+} as const
+export type AttachableType = keyof typeof labels
+/** Values of `attachable_type`. */
+export const attachable_types = labels
+
+const kinds: { readonly [T in AttachableType]: Omit<Attachable, "label" | "type"> } = {
+  Member: { table: members, rule: archived, ...rights("members", "members.edit") },
+  Product: { table: products, rule: archived, ...rights("products", "products.edit") },
+  Opportunity: { table: opportunities, rule: archived, ...rights("opportunities", "opportunities.edit") },
+  Activity: { table: activities, rule: gone, ...rights("activities", "activities.edit") },
+  Container: { table: containers, rule: gone, ...rights("containers", "containers.edit", "containers.pack") },
+  StockLevel: {
+    table: stock_levels,
+    rule: gone,
+    read: { abilities: ["stock:read"], permissions: ["stock.view"] },
+    // Whoever checks units in photographs what came back damaged.
+    write: { abilities: ["stock:write", "opportunities:write"], permissions: ["stock.adjust", "opportunities.edit"] }
+  }
+}
+const isAttachableType = (type: string): type is AttachableType => Object.hasOwn(kinds, type)
+
+export const attachables: ReadonlyArray<Attachable & { readonly type: AttachableType }> = Object.entries(labels).map(
+  ([type, label]) => {
+    if (!isAttachableType(type)) throw new Error(`nothing is known of ${type}`)
+    return { type, label, ...kinds[type] }
+  }
+)
+/** The kind that a row or a body names, in any case; undefined for one of a later release. */
+export const attachableOf = (type: unknown): Attachable | undefined => {
+  const key = typeof type === "string" ? keyInAnyCase(labels, type) : undefined
+  return key === undefined ? undefined : attachables.find((one) => one.type === key)
+}
+
+export const mayRead = ({ read }: Attachable, viewer: Viewer): boolean => has(read, viewer)
+export const mayWrite = ({ write }: Attachable, viewer: Viewer): boolean => has(write, viewer)
+const has = ({ abilities, permissions }: Rights, viewer: Viewer): boolean =>
+  permissions.some((one) => hasOnePermission(viewer, one)) && abilities.some((one) => hasAbility(viewer, one))
+
+/** Whether somebody has the thing's rows, and so those of its attachments. */
+export const seesAttachments = ({ attachable_type }: AnyRow, viewer: Viewer): boolean => {
+  const kind = attachableOf(attachable_type)
+  return kind !== undefined && visibleColumnsOf(kind.table, viewer) === "whole"
+}

@@ -1,0 +1,41 @@
+/**
+ * Addresses of mailboxes as SMTP and the headers of a message can carry them (RFC 5321, RFC 6531). Stricter than the
+ * format of fields: what has no place in a local part could be read as a second address or a header of its own.
+ */
+import { Result } from "effect"
+
+const bytes_max = 254
+const local_bytes_max = 64
+const domain_max = 253
+/** Words of these signs, letters and digits, joined by single dots. Quoted local parts are not taken. */
+const local_part = /^[\p{L}\p{N}\p{M}!#$%&'*+/=?^_`{|}~-]+(\.[\p{L}\p{N}\p{M}!#$%&'*+/=?^_`{|}~-]+)*$/u
+const label = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/
+const ipv4_literal = /^\[(25[0-5]|2[0-4]\d|1?\d?\d)(\.(25[0-5]|2[0-4]\d|1?\d?\d)){3}\]$/
+
+/** The address with its domain in ASCII (`müller.de` is `xn--mller-kva.de`), or what is wrong with it. */
+export const parseMailAddress = (given: string): Result.Result<string, string> => {
+  const text = given.trim()
+  const at = text.lastIndexOf("@")
+  const local = text.slice(0, at)
+  if (at < 1 || !local_part.test(local) || bytesOf(local) > local_bytes_max) return Result.fail(no_address)
+  const domain = domainOf(text.slice(at + 1))
+  if (domain === undefined || bytesOf(local) + 1 + domain.length > bytes_max) return Result.fail(no_address)
+  return Result.succeed(`${local}@${domain}`)
+}
+const no_address = "must be a valid e-mail address, such as name@example.com."
+
+const domainOf = (written: string): string | undefined => {
+  if (ipv4_literal.test(written)) return written
+  const ascii = asciiOf(written)
+  if (ascii === undefined || ascii.length > domain_max) return undefined
+  const labels = ascii.split(".")
+  // Digits alone at the end are an IP address, which stands in brackets.
+  return labels.every((one) => label.test(one)) && !/^\d+$/.test(labels.at(-1) ?? "") ? ascii : undefined
+}
+const asciiOf = (written: string): string | undefined => {
+  if (/^[\x21-\x7e]*$/.test(written)) return written.toLowerCase()
+  if (!/^[\p{L}\p{N}\p{M}.-]+$/u.test(written)) return undefined
+  const url = `http://${written}/`
+  return URL.canParse(url) ? new URL(url).hostname : undefined
+}
+const bytesOf = (text: string): number => new TextEncoder().encode(text).length

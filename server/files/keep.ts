@@ -1,0 +1,124 @@
+/**
+ * Content into the store, with the row that says so. The row comes first: whoever removes unused content locks it, so
+ * that content which comes again at that moment is stored again, and never lost.
+ */
+import { Clock, Effect, type Scope, type Stream } from "effect"
+import { SqlError } from "effect/sql"
+import type { Failure } from "../../core/kernel/failure.ts"
+import { invalidField, Rejection } from "../../core/kernel/rejection.ts"
+import type { RowChange } from "../../core/kernel/row-change.ts"
+import { bindings } from "../../core/kernel/store/statement.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import { instantOf } from "../../core/values/time.ts"
+import { serverContext } from "../server-context.ts"
+import {
+  type BlobMissing,
+  BlobStoreFailure,
+  type BlobTooLarge,
+  type Receiving,
+  receiveAll,
+  type StoredBlob
+} from "./blob-store.ts"
+
+/** Keeps what has been received. Not within a transaction: others that keep the same would wait for its end. */
+export const keepReceived = Effect.fnUntraced(function* (
+  { keep }: Receiving,
+  blob: StoredBlob
+): Effect.fn.Return<StoredBlob, BlobStoreFailure | SqlError.SqlError, Store> {
+  yield* announce(blob, removal_tries)
+  yield* keep
+  const store = yield* Store
+  const { bind, values } = bindings(store.dialect)
+  yield* store.run(`update blobs set state = 'kept' where sha256 = ${bind(blob.sha256)} and state = 'storing'`, values)
+  return blob
+})
+
+const removal_tries = 50
+/**
+ * From here on the content is not removed for a day. Where it is being removed at this moment, that is waited for; what a
+ * row names stays named.
+ */
+const announce = (blob: StoredBlob, tries: number): Effect.Effect<void, BlobStoreFailure | SqlError.SqlError, Store> =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    const now = instantOf(yield* Clock.currentTimeMillis)
+    const { bind, values } = bindings(store.dialect)
+    const row = [blob.sha256, blob.size_bytes, blob.mime_type, "storing", now, now].map(bind).join(", ")
+    const announced = yield* store.run(
+      `insert into blobs (sha256, size_bytes, mime_type, state, stored_at, unreferenced_since) values (${row}) ` +
+        `on conflict (sha256) do update set stored_at = excluded.stored_at, ` +
+        `unreferenced_since = case when blobs.unreferenced_since is null then null else excluded.unreferenced_since end ` +
+        `where blobs.state <> 'removing' returning sha256`,
+      values
+    )
+    if (announced.length > 0) return
+    if (tries === 0)
+      return yield* new BlobStoreFailure({
+        fault: "unreachable",
+        message: `The content ${blob.sha256} is being removed, and that does not end.`
+      })
+    yield* Effect.sleep(200)
+    yield* announce(blob, tries - 1)
+  })
+
+/** Keeps all of a stream: what jobs make. It is removed after a day unless a row names it by then. */
+export const keepContent = <E, R>(
+  content: Stream.Stream<Uint8Array, E, R>,
+  bytes_max: number
+): Effect.Effect<
+  StoredBlob,
+  E | BlobTooLarge | BlobStoreFailure | SqlError.SqlError,
+  Exclude<R, Scope.Scope> | Store
+> =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const { blobs: kept_in } = yield* serverContext
+      const { blob, ...receiving } = yield* receiveAll(kept_in, content, bytes_max)
+      return yield* keepReceived(receiving, blob)
+    })
+  )
+
+/**
+ * Before rows that name files are recorded: their content is here and will not be removed, or the command is refused.
+ */
+export const filesNamed = (changes: ReadonlyArray<RowChange>): Effect.Effect<void, Failure, Store> => {
+  const named = new Set(changes.flatMap(namedBy))
+  return named.size === 0 ? Effect.void : hold([...named].sort())
+}
+const hold = Effect.fnUntraced(function* (named: ReadonlyArray<string>): Effect.fn.Return<void, Failure, Store> {
+  const store = yield* Store
+  const { bind, values } = bindings(store.dialect)
+  const held = yield* store.run<{ sha256: string }>(
+    `update blobs set unreferenced_since = null where state = 'kept' and sha256 in (${named.map(bind).join(", ")}) returning sha256`,
+    values
+  )
+  if (held.length < named.length)
+    return yield* invalidField("file", "The file's content is not here; send the file itself.")
+})
+const namedBy = (change: RowChange): ReadonlyArray<string> => {
+  const column = change.table.file?.sha256
+  if (column === undefined || change.op === "delete" || change.op === "delete_where") return []
+  const sha256 = (change.op === "insert" ? change.row : change.set)[column]
+  return typeof sha256 === "string" ? [sha256] : []
+}
+
+/** What callers are told where the store does not work, or content is gone: the log has the reason. */
+export const filesUnavailable = (failure: BlobStoreFailure | BlobMissing): Effect.Effect<never, Rejection> =>
+  Effect.gen(function* () {
+    if (!(failure instanceof BlobStoreFailure)) {
+      yield* Effect.logError("the content of a file is missing", { sha256: failure.sha256 })
+      return yield* new Rejection({ kind: "gone", message: "The content of this file is lost." })
+    }
+    yield* Effect.logError("files cannot be kept or read", { reason: failure.message })
+    return yield* new Rejection({
+      kind: "unavailable",
+      message: unavailable_text[failure.fault],
+      headers: { "retry-after": failure.fault === "unreachable" ? "2" : "30" }
+    })
+  })
+const unavailable_text = {
+  full: "The disk for files is full: no file can be kept until there is room again. All else goes on.",
+  read_only: "Files cannot be kept: their folder may not be written. All else goes on.",
+  failing: "Files cannot be kept or read for now: their disk fails. All else goes on.",
+  unreachable: "Files cannot be kept or read for now: their store does not answer. Try again; all else goes on."
+} as const

@@ -1,0 +1,72 @@
+/** `GET /files/{uuid}`: a file, for whoever has its signed address. */
+import { Clock, Effect } from "effect"
+import { type Answer, type Failure, get, type Input } from "../../core/kernel/endpoint.ts"
+import { notFound, Rejection } from "../../core/kernel/rejection.ts"
+import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
+import type { Store } from "../../core/kernel/store/store.ts"
+import { contentDisposition } from "../../core/values/file-name.ts"
+import { instantOf } from "../../core/values/time.ts"
+import { serverContext } from "../server-context.ts"
+import { isShownInPlace } from "./content-type.ts"
+import { filesUnavailable } from "./keep.ts"
+import { fileOf, type NamedFile } from "./lookup.ts"
+import { isSignedFor } from "./signature.ts"
+
+/** The file as it is sent: in place where that runs nothing, else to be saved; never under another type. */
+export const answerOfFile = ({ mime_type, name, sha256, size_bytes }: NamedFile): Effect.Effect<Answer<never>> =>
+  Effect.map(serverContext, ({ blobs }) => ({
+    status: 200,
+    streamed: {
+      type: mime_type,
+      size_bytes,
+      open: (range) => Effect.map(Effect.catch(blobs.read(sha256, range), filesUnavailable), ({ content }) => content)
+    },
+    headers: {
+      "content-disposition": contentDisposition(name, isShownInPlace(mime_type) ? "inline" : "attachment"),
+      "content-security-policy": "default-src 'none'; sandbox",
+      "cross-origin-resource-policy": "same-origin",
+      "cache-control": "private, max-age=3600, immutable",
+      "accept-ranges": "bytes",
+      etag: `"${sha256}"`
+    }
+  }))
+
+const closed = new Rejection({
+  kind: "forbidden",
+  message: "This address of a file is not complete or holds no longer; ask for it again where you got it."
+})
+/** 403 for a wrong signature before 404 for an unknown file, so that nobody learns which there are. */
+const served = Effect.fnUntraced(function* (
+  uuid: string,
+  query: Input["query"]
+): Effect.fn.Return<Answer<never>, Failure, Store | CommandRuntime> {
+  const { key } = yield* serverContext
+  const now_millis = yield* Clock.currentTimeMillis
+  if (!isSignedFor(key, uuid, query, now_millis)) return yield* closed
+  const file = yield* fileOf((yield* CommandRuntime).catalogue, uuid, instantOf(now_millis))
+  return file === undefined ? yield* notFound("There is no such file any more.") : yield* answerOfFile(file)
+})
+
+export const file_headers = {
+  "Content-Disposition": "The file's name, and whether it may be shown in place",
+  ETag: "The SHA-256 of its content",
+  "Accept-Ranges": "bytes: a part of it may be asked for",
+  "Content-Range": "Which part this is, where one was asked for",
+  "Content-Security-Policy": "A browser that shows it runs nothing of it",
+  "Cross-Origin-Resource-Policy": "Pages of others cannot embed it",
+  "Cache-Control": "Its reader may keep it for as long as the address holds"
+}
+
+export const showFile = get("/files/{uuid}", {
+  name: "files.show",
+  summary: "A file, for whoever has its signed address",
+  ability: null,
+  permission: null,
+  metering_weight: 0,
+  public: true,
+  server_only: true,
+  produces: "application/octet-stream",
+  error_answers: { 403: null, 404: null, 410: null },
+  answer_headers: file_headers,
+  run: ({ params, query }) => served(params["uuid"] ?? "", query)
+})

@@ -1,0 +1,122 @@
+/** What is done about deliveries after they were answered, and how long they are remembered. */
+import { Clock, Effect, Schema } from "effect"
+import { parseJson } from "../../core/kernel/body-limits.ts"
+import { isJsonObject } from "../../core/kernel/json.ts"
+import { update } from "../../core/kernel/row-change.ts"
+import { bindings } from "../../core/kernel/store/statement.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import { instantOf } from "../../core/values/time.ts"
+import { GivenUp, type JobKind, jobKind, type TimedWork } from "../jobs/job-kind.ts"
+import type { Delivery, Handling, InboundHandler } from "./handler.ts"
+import { type DeliveryRow, inbound_deliveries } from "./schema.ts"
+
+export type DeliveryWork = JobKind<{ readonly delivery_id: number }>
+
+export const no_handler = "no handler"
+
+/** `handlers`: those of all slices, once the catalogue is complete. */
+export const deliveryWork = (handlers: () => ReadonlyArray<InboundHandler>): DeliveryWork =>
+  jobKind({
+    kind: "inbound.received",
+    meaning: "works on a webhook that came in",
+    data: Schema.Struct({ delivery_id: Schema.Int }),
+    attempts_max: 8,
+    waits_seconds: [1, 30, 300, 1_800, 7_200],
+    at_a_time: 2,
+    run: ({ delivery_id }, attempt) =>
+      Effect.gen(function* () {
+        const store = yield* Store
+        const row = yield* store.get(inbound_deliveries, delivery_id)
+        // Done before, by an attempt that ended before it was noted in the queue; or long ago, and forgotten.
+        if (row === undefined || row.body === null || row.status === "done") return { result: row?.result ?? null }
+        const now = instantOf(yield* Clock.currentTimeMillis)
+        const handled = store.transaction(
+          Effect.gen(function* () {
+            const result = yield* handledBy(handlers(), row, row.body ?? "")
+            yield* store.apply([
+              update(inbound_deliveries, row.id, {
+                status: "done",
+                result: inShort(result),
+                done_at: now,
+                updated_at: now
+              })
+            ])
+            return { result }
+          })
+        )
+        return yield* Effect.tapError(handled, (failure) =>
+          // Noted outside of the transaction, which is taken back.
+          failure instanceof GivenUp || attempt.is_last
+            ? store.apply([
+                update(inbound_deliveries, row.id, {
+                  status: "failed",
+                  result: inShort(failure instanceof Error ? failure.message : String(failure)),
+                  done_at: now,
+                  updated_at: now
+                })
+              ])
+            : Effect.void
+        )
+      })
+  })
+
+const handledBy = (handlers: ReadonlyArray<InboundHandler>, row: DeliveryRow, text: string): Handling<string> => {
+  const handler = handlers.find(({ event, kinds }) => event === row.event && kinds.includes(row.kind))
+  if (handler === undefined) return Effect.succeed(no_handler)
+  const body = parseJson(text)
+  const delivery: Delivery = {
+    source: row.source,
+    kind: row.kind,
+    delivery_id: row.delivery_id,
+    received_at: row.created_at
+  }
+  return isJsonObject(body)
+    ? handler.handle(body, delivery)
+    : Effect.fail(new GivenUp({ message: "The body is no JSON object." }))
+}
+
+const result_chars_max = 1_000
+const inShort = (text: string): string => text.slice(0, result_chars_max).replaceAll("\u0000", "").toWellFormed()
+
+/** Longer than any sender tries again, or sends again by hand: Stripe keeps events for 30 days. */
+export const kept_days = 90
+
+/**
+ * Forgets what came long ago. Of generic sources, which sign no time, the ids stay for good: a copy of an old delivery
+ * would be taken for a new one.
+ */
+export const forgetOld: TimedWork = {
+  cron: "41 3 * * *",
+  kind: jobKind({
+    kind: "inbound.forget",
+    meaning: "forgets webhooks that came in long ago",
+    data: Schema.Struct({ due_at: Schema.String }),
+    attempts_max: 5,
+    waits_seconds: [60, 600],
+    at_a_time: 1,
+    run: ({ due_at }) =>
+      Effect.gen(function* () {
+        const store = yield* Store
+        const before = instantOf(Date.parse(due_at) - kept_days * 86_400_000)
+        const { bind, values } = bindings(store.dialect)
+        yield* store.run(
+          `delete from inbound_deliveries where created_at < ${bind(before)} and kind <> 'generic' ` +
+            "and status <> 'queued'",
+          values
+        )
+        yield* forgetBodies(before)
+      })
+  })
+}
+
+/** Empties what was sent before an instant and is done with. */
+export const forgetBodies = (before: string) =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    const { bind, values } = bindings(store.dialect)
+    yield* store.run(
+      `update inbound_deliveries set body = null, body_excerpt = null where created_at < ${bind(before)} ` +
+        "and body is not null and status <> 'queued'",
+      values
+    )
+  })

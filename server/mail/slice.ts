@@ -1,0 +1,73 @@
+/** Mail on the server: its jobs, its connections, and a message to try it. */
+import { Context, Effect, Option, Result, Schema } from "effect"
+import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
+import { command, type Failure, type Input } from "../../core/kernel/endpoint.ts"
+import { choice, text } from "../../core/kernel/field.ts"
+import { invalidField } from "../../core/kernel/rejection.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import { users } from "../../core/users/schema.ts"
+import type { ServerSlice } from "../server-slice.ts"
+import { freshMailId } from "./compose.ts"
+import { queueMail, sendMail, tellOfRefusal } from "./jobs.ts"
+import { type MailMode, mailMode } from "./server-setting.ts"
+import { makeMailTransport, MailTransport } from "./transport.ts"
+
+const modes = choice({ smtp: "Sent by the mail server", outbox: "Written to a file, and sent by nobody" })
+const fields = { to: text({ format: "email", describe: "By default the address of whoever asks" }) }
+
+const test = command("POST", "/api/v1/system/mail/test", {
+  answer: { message: text(), job_id: text(), mode: modes },
+  name: "system.mail.test",
+  summary: "Send a message to try the mail settings; its job tells what came of it",
+  ability: "settings:write",
+  permission: "settings.manage",
+  server_only: true,
+  success_status: 202,
+  fields,
+  streams: () => [],
+  facts: ({ values, viewer }: Input<{}, typeof fields>): Effect.Effect<Facts, Failure, Store | CommandRuntime> =>
+    Effect.gen(function* () {
+      return { to: values.to ?? (yield* (yield* Store).get(users, viewer.user_id))?.email ?? "", mode: yield* mailMode }
+    }),
+  decide: ({ to, mode }: Facts) =>
+    to === ""
+      ? Result.fail(invalidField("to", "Say whom to send it to: your own account has no e-mail address."))
+      : Result.succeed({ events: [], result: { to, mode } }),
+  result: Schema.Struct({ to: Schema.String, mode: Schema.Literals(["smtp", "outbox"]) }),
+  // Within the transaction.
+  respond: ({ to, mode }, { settings, viewer }) =>
+    Effect.gen(function* () {
+      const { job_id } = yield* queueMail(
+        {
+          id: freshMailId("test"),
+          sender_user_id: viewer.user_id,
+          to: [to],
+          subject: "A message to try the mail settings",
+          text: `Mail from this server arrives. ${viewer.name} asked for this message.\n`
+        },
+        settings
+      )
+      return { status: 202, body: { message: queuedText(mode, to), job_id, mode } }
+    })
+})
+interface Facts {
+  readonly to: string
+  readonly mode: MailMode
+}
+
+/** For people: what becomes of a message that was queued just now. */
+export const queuedText = (mode: MailMode, to: string): string =>
+  mode === "smtp"
+    ? `A message to ${to} is on its way to the mail server.`
+    : `No mail server is set: the message to ${to} is written to the outbox folder and not sent.`
+
+/** Connections are those of one server. */
+export const mailSlice = (): ServerSlice => ({
+  name: "mail",
+  endpoints: [test],
+  jobs: [sendMail, tellOfRefusal],
+  services: () => Context.make(MailTransport, makeMailTransport()),
+  background: Effect.flatMap(Effect.serviceOption(MailTransport), (transport) =>
+    Option.isNone(transport) ? Effect.void : Effect.addFinalizer(() => transport.value.close)
+  )
+})

@@ -1,0 +1,156 @@
+/**
+ * From events to deliveries: a command whose events somebody subscribed to queues one job in its transaction; after the
+ * commit the job writes one row for each subscriber and message. Rows are known by webhook, event and position, so that
+ * doing it again adds nothing.
+ */
+import { Clock, Effect, Schema } from "effect"
+import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
+import type { StoredEvent } from "../../core/kernel/event.ts"
+import type { Failure, StoreRead } from "../../core/kernel/failure.ts"
+import { journal, lastPosition } from "../../core/kernel/journal.ts"
+import { insert } from "../../core/kernel/row-change.ts"
+import { bindings, columnList } from "../../core/kernel/store/statement.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import { instantOf } from "../../core/values/time.ts"
+import { type JobKind, jobKind, jobOffer } from "../jobs/job-kind.ts"
+import { serverContext } from "../server-context.ts"
+import type { ServerEndpoint } from "../server-slice.ts"
+import type { WebhookKinds } from "./kind.ts"
+import { bodiesOf, type Message, messagesOf } from "./payloads.ts"
+import { deliveryOf } from "./deliveries.ts"
+import { webhook_deliveries, type WebhookRow, webhooks } from "./schema.ts"
+import { every_event, type Subscriptions, wants } from "./subscriptions.ts"
+
+const range = Schema.Struct({
+  from: Schema.Int,
+  /** Null: to the end of the journal as it is then. */
+  to: Schema.NullOr(Schema.Int),
+  /** For this webhook alone; null: for all. */
+  webhook_id: Schema.NullOr(Schema.Int)
+})
+type Range = typeof range.Type
+
+export interface FanOut {
+  readonly job: JobKind<Range>
+  /** In the transaction that records the events. */
+  readonly recorded: (events: ReadonlyArray<StoredEvent>) => ServerEndpoint<void>
+  /**
+   * In the transaction that changes a subscription: queues a look at everything from a position on, once no server
+   * believes any more what was subscribed before.
+   */
+  readonly catchUp: (webhook_id: number, from: number) => StoreRead<void>
+}
+
+/** Longer than any server believes what it has in memory. */
+const catch_up_seconds = 3
+export const page_events = 500
+
+export const makeFanOut = (kinds: WebhookKinds, subscriptions: Subscriptions, wake: () => void): FanOut => {
+  const job = jobKind({
+    kind: "webhooks.queue",
+    meaning: "Writes down what webhooks are to be told of what happened",
+    data: range,
+    attempts_max: 20,
+    waits_seconds: [1, 5, 30, 120, 600],
+    at_a_time: 2,
+    run: ({ from, to, webhook_id }) =>
+      Effect.gen(function* () {
+        const store = yield* Store
+        const end = to ?? (yield* lastPosition(store))
+        const subscribers = yield* store.find(
+          webhooks,
+          { is_active: true, ...(webhook_id === null ? {} : { id: webhook_id }) },
+          { order: ["id"] }
+        )
+        const queued = yield* queueEvents(kinds, { from, to: end }, subscribers)
+        if (queued > 0) wake()
+        return { queued }
+      })
+  })
+  const causes = (names: ReadonlySet<string>, type: string): boolean =>
+    kinds.causedBy(type).some(({ name }) => names.has(name) || names.has(every_event))
+  return {
+    job,
+    recorded: (events) =>
+      Effect.gen(function* () {
+        yield* forgetErased(events)
+        const names = yield* subscriptions.names
+        const [first] = events
+        if (names.size === 0 || first === undefined || !events.some(({ type }) => causes(names, type))) return
+        const { jobs } = yield* serverContext
+        const to = first.position + events.length - 1
+        const range = { from: first.position, to, webhook_id: null }
+        yield* jobs.offer(jobOffer(job, range, { subject: String(first.position) }))
+      }),
+    catchUp: (webhook_id, from) =>
+      Effect.gen(function* () {
+        const { jobs } = yield* serverContext
+        const subject = `${webhook_id}:${from}:${yield* Clock.currentTimeMillis}`
+        const range = { from, to: null, webhook_id }
+        yield* jobs.offer(jobOffer(job, range, { subject, delay_seconds: catch_up_seconds }))
+      })
+  }
+}
+
+/** Bodies may hold what an event erases: they are made anew from what is left, if they are still needed. */
+const forgetErased = Effect.fnUntraced(function* (events: ReadonlyArray<StoredEvent>) {
+  const { scrubs } = (yield* CommandRuntime).catalogue
+  if (!events.some(({ type }) => scrubs[type] !== undefined)) return
+  const store = yield* Store
+  yield* store.run("update webhook_deliveries set body = null where position is not null")
+  yield* store.run("update webhook_logs set response_excerpt = null")
+})
+
+/** Events of these types in a range, from its beginning, a page of them. */
+export const eventsOfTypes = Effect.fnUntraced(function* (types: ReadonlyArray<string>, from: number, to: number) {
+  const store = yield* Store
+  const { bind, values } = bindings(store.dialect)
+  const rows = yield* store.run(
+    `select ${columnList(journal)} from journal where position >= ${bind(from)} and position <= ${bind(to)} ` +
+      `and type in (${types.map(bind).join(", ")}) order by position limit ${page_events}`,
+    values
+  )
+  return rows.map((row): StoredEvent => store.decode(journal, row))
+})
+
+/** Queues what these webhooks are subscribed to among the events of a range, and answers how many rows that were. */
+export const queueEvents = Effect.fnUntraced(function* (
+  kinds: WebhookKinds,
+  { from, to }: { readonly from: number; readonly to: number },
+  subscribers: ReadonlyArray<WebhookRow>
+): Effect.fn.Return<number, Failure, Store | CommandRuntime> {
+  const wanted = kinds.all.filter(({ name }) => subscribers.some((one) => wants(one, name)))
+  if (wanted.length === 0) return 0
+  const names = new Set(wanted.map(({ name }) => name))
+  const causedBy = (type: string) => kinds.causedBy(type).filter(({ name }) => names.has(name))
+  const types = [...new Set(wanted.map(({ on }) => on))]
+  const told = new Set<string>()
+  let queued = 0
+  for (let next = from; next <= to;) {
+    const events = yield* eventsOfTypes(types, next, to)
+    queued += yield* queueMessages(messagesOf(events, causedBy, told), subscribers)
+    const last = events.at(-1)
+    if (last === undefined || events.length < page_events) break
+    next = last.position + 1
+  }
+  return queued
+})
+
+const queueMessages = Effect.fnUntraced(function* (
+  messages: ReadonlyArray<Message>,
+  subscribers: ReadonlyArray<WebhookRow>
+) {
+  if (messages.length === 0) return 0
+  const bodies = yield* bodiesOf(messages)
+  const now = instantOf(yield* Clock.currentTimeMillis)
+  const rows = messages.flatMap((message, at) => {
+    const body = bodies[at]
+    return body === undefined
+      ? []
+      : subscribers
+          .filter((webhook) => wants(webhook, message.kind.name) && message.event.position >= webhook.told_from)
+          .map((webhook) => deliveryOf(webhook.id, message, body, now))
+  })
+  yield* (yield* Store).apply(rows.map((row) => insert(webhook_deliveries, row)))
+  return rows.length
+})

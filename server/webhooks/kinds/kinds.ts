@@ -1,0 +1,7 @@
+/** Every kind of event that webhooks may be subscribed to. */
+import { kindsOf, type WebhookKinds } from "../kind.ts"
+import { containerKinds } from "./containers.ts"
+import { opportunityKinds } from "./opportunities.ts"
+import { registerKinds } from "./registers.ts"
+
+export const webhookKinds: WebhookKinds = kindsOf([...registerKinds, ...opportunityKinds, ...containerKinds])

@@ -1,0 +1,136 @@
+/**
+ * Webhooks out (rules/conventions 14): subscriptions, what they are told of, and its delivery. Everything is outside the
+ * journal and on the server alone; a rebuild or a restored journal sends nothing again.
+ */
+import { Effect } from "effect"
+import { isJsonObject, type JsonObject } from "../../core/kernel/json.ts"
+import { type RowChange, updateWhere } from "../../core/kernel/row-change.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import type { StoredEvent } from "../../core/kernel/event.ts"
+import { userDeactivated } from "../../core/users/events.ts"
+import type { Viewer } from "../../core/kernel/viewer.ts"
+import { hasAbility, hasOnePermission } from "../../core/kernel/viewer.ts"
+import { ServerContext } from "../server-context.ts"
+import type { ServerCall, ServerSlice } from "../server-slice.ts"
+import { access, logResource, webhookEndpoints, webhookResource, type WebhookApi } from "./api.ts"
+import { againEndpoints } from "./api-again.ts"
+import { eventsEndpoint } from "./catalogue.ts"
+import { type AttemptTold, type Dispatcher, type DispatcherOptions, makeDispatcher } from "./dispatcher.ts"
+import { makeFanOut } from "./fan-out.ts"
+import { type Guard, type Lookup, makeGuard } from "./guard.ts"
+import { webhookKinds } from "./kinds/kinds.ts"
+import { makeWebhookCounts } from "./measured.ts"
+import { mailOwner } from "./notices.ts"
+import { dropWaiting } from "./outcomes.ts"
+import { dropOldDaily, webhookSettings } from "./retention.ts"
+import { webhook_deliveries, webhook_logs, webhooks } from "./schema.ts"
+import { sender } from "./send.ts"
+import { makeSubscriptions } from "./subscriptions.ts"
+
+export interface WebhooksOptions {
+  /** Told of each attempt; the first one at an event is what is metered (rules/conventions 16). */
+  readonly attempted?: DispatcherOptions["attempted"]
+  readonly lookup?: Lookup
+  readonly timeout_millis?: number
+}
+
+export const webhooksSlice = ({ attempted, lookup, timeout_millis }: WebhooksOptions = {}): ServerSlice => {
+  const guards = new Map<boolean, Guard>()
+  const guardOf = (allows_private: boolean): Guard => {
+    let guard = guards.get(allows_private)
+    if (guard === undefined)
+      guards.set(allows_private, (guard = makeGuard({ allows_private, ...(lookup === undefined ? {} : { lookup }) })))
+    return guard
+  }
+  const subscriptions = makeSubscriptions()
+  let dispatcher: Dispatcher | undefined
+  const wake = (): void => dispatcher?.wake()
+  const fan_out = makeFanOut(webhookKinds, subscriptions, wake)
+  const counts = makeWebhookCounts()
+  const refusals = new WeakMap<JsonObject, string>()
+  const api: WebhookApi = { kinds: webhookKinds, subscriptions, fan_out, wake, refusalOf: (body) => refusals.get(body) }
+  return {
+    name: "webhooks",
+    server_tables: [webhooks, webhook_deliveries, webhook_logs],
+    resources: [webhookResource, logResource],
+    settings: webhookSettings,
+    endpoints: [...webhookEndpoints(api), ...againEndpoints(api), eventsEndpoint(webhookKinds)],
+    // Names are looked up before the transaction of the command begins: nobody waits for a name server meanwhile.
+    around: (call, next) =>
+      Effect.gen(function* () {
+        const target = targetIn(call)
+        if (target !== undefined) {
+          const { outside } = yield* ServerContext
+          const refusal = yield* Effect.promise(() => guardOf(outside.webhooks_private).refusal(target.hostname))
+          if (refusal !== undefined) refusals.set(target.body, refusal)
+        }
+        return yield* next
+      }),
+    recorded: (events) => Effect.andThen(turnOffOfLeavers(events, subscriptions.forget), fan_out.recorded(events)),
+    jobs: [fan_out.job, dropOldDaily.kind],
+    timed: [dropOldDaily],
+    measured: counts.measured,
+    background: Effect.gen(function* () {
+      const { log, outside } = yield* ServerContext
+      dispatcher = makeDispatcher({
+        kinds: webhookKinds,
+        send: sender(guardOf(outside.webhooks_private), timeout_millis),
+        attempted: (told) =>
+          Effect.andThen(
+            Effect.sync(() => {
+              counts.attempted(told.outcome.error)
+              logAttempt(log, told)
+            }),
+            attempted?.(told) ?? Effect.void
+          ),
+        disabled: (webhook, reason, at) =>
+          Effect.gen(function* () {
+            log.at("warn", "webhook turned off", { webhook_id: webhook.id, reason })
+            yield* (yield* Store).sql.afterCommit(Effect.sync(subscriptions.forget))
+            yield* mailOwner(webhook, reason, at)
+          })
+      })
+      yield* dispatcher.run
+    })
+  }
+}
+const logAttempt = (
+  log: ServerContext["Service"]["log"],
+  { attempt, delivery, duration_ms, outcome, webhook_id }: AttemptTold
+): void =>
+  log.at("debug", "webhook", {
+    webhook_id,
+    event: delivery.event,
+    event_id: delivery.event_id,
+    attempt,
+    status: outcome.status,
+    error: outcome.error,
+    duration_ms: Math.round(duration_ms)
+  })
+
+/** The host a webhook is to be posted to, where a call that may do so names one. */
+const targetIn = ({ endpoint, request: { body }, viewer }: ServerCall) => {
+  if (endpoint.name !== "webhooks.create" && endpoint.name !== "webhooks.update") return undefined
+  if (!mayManage(viewer) || !isJsonObject(body) || typeof body["url"] !== "string") return undefined
+  const url = URL.parse(body["url"].trim())
+  return url === null ? undefined : { body, hostname: url.hostname }
+}
+const mayManage = (viewer: Viewer): boolean =>
+  hasOnePermission(viewer, access.permission) && hasAbility(viewer, access.ability)
+
+/** What somebody set up ends with their account; the owner can turn it on again. */
+const turnOffOfLeavers = Effect.fnUntraced(function* (events: ReadonlyArray<StoredEvent>, forget: () => void) {
+  const left = events.filter(({ type }) => type === userDeactivated.type)
+  if (left.length === 0) return
+  const store = yield* Store
+  for (const { data, recorded_at } of left) {
+    const theirs = yield* store.find(webhooks, { user_id: Number(data["id"]), is_active: true })
+    yield* store.apply(
+      theirs.flatMap(({ id }): ReadonlyArray<RowChange> => [
+        updateWhere(webhooks, { id }, { is_active: false, disabled_reason: "owner left", updated_at: recorded_at }),
+        dropWaiting(id)
+      ])
+    )
+  }
+  yield* store.sql.afterCommit(Effect.sync(forget))
+})

@@ -1,0 +1,148 @@
+/** Signed addresses of files: whole, in part, and not at all. */
+import { Effect, Stream } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { CommandRuntime } from "../../../core/kernel/command-runtime.ts"
+import { insert } from "../../../core/kernel/row-change.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { keepContent } from "../../../server/files/keep.ts"
+import { downloads } from "../../../server/files/schema.ts"
+import { listenOn } from "../../../server/http.ts"
+import { silentLog } from "../../../server/log.ts"
+import { engines } from "../../app.ts"
+import { serve, type Serving } from "../serving.ts"
+
+const now = Date.parse("2026-11-22T12:00:00.000Z")
+const pdf = Buffer.from(`%PDF-1.7\n${"x".repeat(600_000)}`)
+
+describe.each(engines)("files on %s", (engine) => {
+  let server: Serving
+  beforeAll(async () => {
+    server = await serve(engine, { public_url: "https://rent.example" })
+    server.setClock(now)
+  })
+  afterAll(() => server.close())
+
+  let made = 0
+  const keep = (content: Uint8Array, name: string, type?: string): Promise<string> =>
+    server.run(
+      Effect.gen(function* () {
+        const uuid = `00000000-0000-4000-8000-${String(++made).padStart(12, "0")}`
+        const blob = yield* keepContent(Stream.make(content), 1_000_000)
+        const made_at = new Date(now).toISOString()
+        yield* (yield* Store).apply([
+          insert(downloads, {
+            uuid,
+            name,
+            ...blob,
+            mime_type: type ?? blob.mime_type,
+            owner_id: 1,
+            made_at,
+            expires_at: new Date(now + 30 * 86_400_000).toISOString()
+          })
+        ])
+        return uuid
+      })
+    )
+  const addressOf = async (uuid: string): Promise<string> => {
+    const url = await server.run(
+      Effect.map(CommandRuntime, ({ file_url }) => file_url?.(uuid, new Date(now).toISOString()) ?? "")
+    )
+    expect(url).toMatch(/^https:\/\/rent\.example\/files\//)
+    return url.slice("https://rent.example".length)
+  }
+  const ask = (target: string, headers: { readonly [name: string]: string } = {}) =>
+    server.ask(target, { token: null, headers, from: `192.0.2.${(made % 200) + 1}` })
+
+  it("are sent whole, byte for byte, with headers that let a browser run nothing of them", async () => {
+    const got = await ask(await addressOf(await keep(pdf, "Angebot 12 für Ödön.pdf")))
+    expect(got.status).toBe(200)
+    expect(pdf.equals(got.bytes)).toBe(true)
+    expect(got.headers).toMatchObject({
+      "content-type": "application/pdf",
+      "content-disposition":
+        "inline; filename=\"Angebot 12 f_r _d_n.pdf\"; filename*=UTF-8''Angebot%2012%20f%C3%BCr%20%C3%96d%C3%B6n.pdf",
+      "content-security-policy": "default-src 'none'; sandbox",
+      "cross-origin-resource-policy": "same-origin",
+      "x-content-type-options": "nosniff",
+      "cache-control": "private, max-age=3600, immutable"
+    })
+  })
+  it.each([
+    ["page.html", "<html><script>alert(1)</script>"],
+    ["drawing.svg", "<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'/>"],
+    ["notes.txt", "plain"]
+  ])("%s is only ever saved", async (name, content) => {
+    const got = await ask(await addressOf(await keep(Buffer.from(content), name)))
+    expect(got.headers["content-disposition"]).toBe(`attachment; filename="${name}"; filename*=UTF-8''${name}`)
+    expect(got.headers["content-type"]).not.toMatch(/html|svg|text/)
+  })
+  it("a name can end neither the header nor its quotes", async () => {
+    const got = await ask(await addressOf(await keep(Buffer.from("x"), 'a"; filename="b\r\nSet-Cookie: c=d.exe')))
+    expect(got.headers["content-disposition"]).toBe(
+      "attachment; filename=\"a_; filename=_bSet-Cookie: c=d.exe\"; filename*=UTF-8''a%22%3B%20filename%3D%22bSet-Cookie%3A%20c%3Dd.exe"
+    )
+  })
+  it("one part may be asked for, from either end, and what lies beyond is refused", async () => {
+    const address = await addressOf(await keep(pdf, "p.pdf"))
+    const part = await ask(address, { range: "bytes=0-8" })
+    expect([part.status, part.text, part.headers["content-range"]]).toEqual([
+      206,
+      "%PDF-1.7\n",
+      `bytes 0-8/${pdf.length}`
+    ])
+    expect((await ask(address, { range: "bytes=-3" })).text).toBe("xxx")
+    expect((await ask(address, { range: `bytes=${pdf.length - 2}-` })).text).toBe("xx")
+    const beyond = await ask(address, { range: `bytes=${pdf.length}-` })
+    expect([beyond.status, beyond.headers["content-range"]]).toEqual([416, `bytes */${pdf.length}`])
+    for (const range of ["bytes=0-1,3-4", "lines=1-2", "bytes=5-4", "bytes=-"])
+      expect((await ask(address, { range })).status).toBe(200)
+    expect((await ask(address, { range: "bytes=0-1", "if-range": '"other"' })).status).toBe(200)
+    expect((await ask(address, { range: "bytes=0-1", "if-range": part.headers["etag"]! })).status).toBe(206)
+  })
+  it("is not sent again to who has it", async () => {
+    const address = await addressOf(await keep(pdf, "p.pdf"))
+    const { headers } = await ask(address)
+    const again = await ask(address, { "if-none-match": headers["etag"]! })
+    expect([again.status, again.text]).toEqual([304, ""])
+  })
+  it("an address that was altered, or whose hour is over, opens nothing; a right one of no file is 404", async () => {
+    const uuid = await keep(pdf, "p.pdf")
+    const address = await addressOf(uuid)
+    const later = Number(/expires=(\d+)/.exec(address)![1]) + 1
+    const wrong = [
+      address.replace(/expires=\d+/, `expires=${later}`),
+      address.replace(uuid, "00000000-0000-4000-8000-999999999999"),
+      `${address}&more=1`,
+      `${address}0`,
+      address.replace(/signature=./, "signature=z"),
+      `/files/${uuid}`
+    ]
+    for (const one of wrong) expect((await ask(one)).status, one).toBe(403)
+    expect((await ask(await addressOf("00000000-0000-4000-8000-999999999999"))).status).toBe(404)
+    server.setClock(now + 3_599_000)
+    expect((await ask(address)).status).toBe(200)
+    server.setClock(now + 3_600_000)
+    expect((await ask(address)).status).toBe(403)
+    server.setClock(now)
+  })
+  it("content that is gone is told as gone", async () => {
+    const uuid = await keep(Buffer.from("soon gone"), "g.txt")
+    const { sha256 } = (await server.run(Effect.flatMap(Store, (store) => store.get(downloads, uuid))))!
+    const { ServerContext } = await import("../../../server/server-context.ts")
+    await server.run(Effect.flatMap(ServerContext, ({ blobs }) => blobs.remove(sha256)))
+    expect((await ask(await addressOf(uuid))).status).toBe(410)
+  })
+  it("reach a client through a socket in pieces, a part included", async () => {
+    const address = await addressOf(await keep(pdf, "p.pdf"))
+    const http = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, answer: server.app.answer })
+    try {
+      const whole = await fetch(`${http.url}${address}`)
+      expect(whole.headers.get("content-length")).toBe(String(pdf.length))
+      expect(pdf.equals(new Uint8Array(await whole.arrayBuffer()))).toBe(true)
+      const part = await fetch(`${http.url}${address}`, { headers: { range: "bytes=1-3" } })
+      expect([part.status, await part.text(), part.headers.get("content-length")]).toEqual([206, "PDF", "3"])
+    } finally {
+      await http.stop(1_000)
+    }
+  })
+})

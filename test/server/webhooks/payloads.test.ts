@@ -1,0 +1,95 @@
+/** What subscribers are told is what the catalogue of events publishes, for every kind there is. */
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { Effect, Schema } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import * as Shown from "../../../core/kernel/answer-schema.ts"
+import type { StoredEvent } from "../../../core/kernel/event.ts"
+import { journal } from "../../../core/kernel/journal.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { describedKinds } from "../../../server/webhooks/catalogue.ts"
+import { webhookKinds } from "../../../server/webhooks/kinds/kinds.ts"
+import { bodiesOf, messagesOf } from "../../../server/webhooks/payloads.ts"
+import { engines } from "../../app.ts"
+import { journals_folder, readLines, readPacked } from "../../fixtures/kept/folders.ts"
+import { recordedCatalogue } from "../../recorded-catalogue.ts"
+import { house, type House } from "./house.ts"
+import { receiver } from "./receiver.ts"
+
+const folder = join(journals_folder, "0.1")
+const kinds = describedKinds(recordedCatalogue, webhookKinds)
+
+describe("the catalogue of events", () => {
+  it("says of each what it means and what it tells", () => {
+    for (const { description, name, shown } of kinds) {
+      expect(description, name).toMatch(/\.$/)
+      expect(Object.keys(shown).length, name).toBeGreaterThan(0)
+    }
+  })
+  it("holds the kinds of the interface that can happen", () => {
+    const names = kinds.map(({ name }) => name)
+    expect(names).toEqual(
+      expect.arrayContaining([
+        ...["created", "sealed", "unsealed", "dissolved", "dispatched", "returned"].map((one) => `container.${one}`),
+        ...["container.item.packed", "container.item.unpacked", "container.repack.started", "container.repack.item"],
+        ...["product.updated", "member.merged", "opportunity.item_added", "shortage.acknowledged"]
+      ])
+    )
+  })
+})
+
+describe.each(engines)("of a journal with every kind of event, on %s,", (engine) => {
+  let server: House
+  beforeAll(async () => {
+    server = await house(engine)
+  })
+  afterAll(() => server.close())
+
+  it("nothing is sent when it is restored, and each message holds what its kind publishes", async () => {
+    const silent = await receiver()
+    await server.subscribed(["*"], silent.url)
+    const events = readLines(readPacked(join(folder, "journal.ndjson")).toString())
+    const { manifest } = JSON.parse(readFileSync(join(folder, "manifest.json"), "utf8")).journal
+    const { restore } = await server.did(201, "POST", "/system/restores", manifest)
+    const path = `/system/restores/${restore.id}`
+    for (let at = 0; at < events.length; at += 1_000)
+      await server.did(200, "POST", `${path}/events`, { events: events.slice(at, at + 1_000) })
+    await server.did(200, "POST", `${path}/finish`)
+
+    const told = await server.run(
+      Effect.gen(function* () {
+        const stored = yield* (yield* Store).find(journal, {}, { order: ["position"] })
+        const messages = messagesOf(stored as ReadonlyArray<StoredEvent>, webhookKinds.causedBy)
+        return { messages, bodies: yield* bodiesOf(messages) }
+      })
+    )
+    const decoders = new Map(
+      kinds.map(({ name, shown }) => [name, Schema.decodeUnknownSync(Shown.answerSchema(Shown.keys(shown)))])
+    )
+    const seen = new Set<string>()
+    for (const [at, { event, kind }] of told.messages.entries()) {
+      const text = told.bodies[at]
+      expect(text, `${kind.name} at ${event.position}`).toBeDefined()
+      const body = JSON.parse(text ?? "{}")
+      expect(body).toMatchObject({ type: kind.name, event: kind.name, timestamp: event.recorded_at })
+      expect(() => decoders.get(kind.name)?.(body.data), `${kind.name} at ${event.position}`).not.toThrow()
+      seen.add(kind.name)
+    }
+    const types = new Set(events.map(({ type }) => type))
+    const unseen = webhookKinds.all.filter(({ name, on }) => types.has(on) && !seen.has(name))
+    expect(unseen).toEqual([])
+    const never = webhookKinds.all.filter(({ on }) => !types.has(on)).map(({ name }) => name)
+    expect(never).toEqual([])
+    expect(silent.got.filter(({ body }) => body.type !== "user.invited")).toEqual([])
+    await silent.close()
+  })
+  it("GET /webhook_events describes each by a JSON Schema that stands by itself", async () => {
+    const { meta, webhook_events } = await server.did(200, "GET", "/webhook_events")
+    expect(meta.total).toBe(kinds.length)
+    for (const { name, payload } of webhook_events) {
+      const refs = JSON.stringify(payload).match(/"\$ref":"#\/\$defs\/(\w+)"/g) ?? []
+      for (const ref of refs) expect(payload.$defs, name).toHaveProperty(/(\w+)"$/.exec(ref)?.[1] ?? "")
+      expect(JSON.stringify(payload), name).not.toContain("components/schemas")
+    }
+  })
+})
