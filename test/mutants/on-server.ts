@@ -495,5 +495,23 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
         engine: "sqlite"
       }
     ]
+  },
+  {
+    name: "a webhook signed long ago is taken",
+    file: "server/inbound/signature.ts",
+    within: "isTimely",
+    find: "&& Math.abs(now_millis / 1_000 - Number(seconds)) <= tolerance_seconds",
+    replace: "&& now_millis / tolerance_seconds > 0",
+    killed_by: [{ file: "test/server/inbound/signature.test.ts", test: "may lie five minutes from now" }]
+  },
+  {
+    name: "a webhook that came before is not looked for",
+    file: "server/inbound/receive.ts",
+    within: "keep",
+    find: "if (yield* store.exists(inbound_deliveries, { source: source.name, delivery_id })) return",
+    replace: "",
+    killed_by: [
+      { file: "test/server/inbound/inbound.test.ts", test: "sent twenty times at once are one row", engine: "sqlite" }
+    ]
   }
 ]
