@@ -38,9 +38,9 @@ export const webhooks = table(
     /** When the first of its consecutive failures was. */
     failing_since: timestamp({ nullable: true, computed: true, hidden: true }),
     /** Sealed by `secretBox`. */
-    secret_sealed: text({ computed: true, hidden: true, max: 500 }),
+    secret_sealed: text({ computed: true, secret: true, max: 500 }),
     /** The secret before the last rotation signs along until the time beside it. */
-    previous_secret_sealed: text({ nullable: true, computed: true, hidden: true, max: 500 }),
+    previous_secret_sealed: text({ nullable: true, computed: true, secret: true, max: 500 }),
     previous_secret_until: timestamp({ nullable: true, computed: true, hidden: true })
   },
   { indexes: [["user_id"]] }
@@ -51,8 +51,8 @@ export type WebhookRow = RowOf<typeof webhooks>
 export const purposes = ["event", "replay", "test"] as const
 export type Purpose = (typeof purposes)[number]
 /**
- * `waiting`: to be attempted at `due_at`, unless a server has claimed it until `claimed_until`; `delivered`; `failed`: no
- * attempt follows; `dropped`: its webhook was turned off first.
+ * `waiting`: to be attempted at `due_at`, unless a server has claimed it until `claimed_until`; `delivered`; `failed`:
+ * no attempt follows; `dropped`: its webhook was turned off first.
  */
 export type DeliveryState = "waiting" | "delivered" | "failed" | "dropped"
 

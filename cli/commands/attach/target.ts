@@ -3,7 +3,8 @@ import { attachables } from "../../../core/attachments/attachables.ts"
 import { requireAsset } from "../../codes.ts"
 import type { CommandContext } from "../../context.ts"
 import { usageError } from "../../exit-codes.ts"
-import { isNameableTable, looksLikeId, resolveId } from "../../resolve-id.ts"
+import { isNameableTable } from "../../nameable.ts"
+import { looksLikeId, resolveId } from "../../resolve-id.ts"
 
 export interface Target {
   readonly attachable_type: string

@@ -4,6 +4,7 @@ import { rowIn } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { CliError, exit_codes, usageError } from "../../exit-codes.ts"
 import { type Flags, textFlag } from "../../program.ts"
+import { parseJson } from "../../../core/kernel/body-limits.ts"
 import type { Json } from "../../../core/kernel/json.ts"
 
 const body_bytes_max = 10_000_000
@@ -95,7 +96,7 @@ const subscribe = async (
     if (!refusal.message.includes("private or reserved")) throw refusal
     throw new CliError(exit_codes.invalid, "The server sends nothing to this machine's own addresses.", {
       way_out:
-        "Start it with FLIGHTCASE_WEBHOOKS_PRIVATE=1, or give --secret and have deliveries forwarded here from a public address."
+        "Start it with FLIGHTCASE_WEBHOOKS_PRIVATE=1, or give --secret and have deliveries forwarded from a public address."
     })
   }
   const { id, secret } = rowIn(answer.body, "webhook")
@@ -139,8 +140,7 @@ export const signatureProblem = async ({ headers, text }: Delivered, secret: str
 }
 const jsonOf = (text: string): Json => {
   try {
-    const value: Json = JSON.parse(text)
-    return value
+    return parseJson(text)
   } catch {
     return text
   }

@@ -135,8 +135,6 @@ describe.each(engines)("webhooks in on %s", (engine: Engine) => {
   })
 
   it("sent twenty times at once are one row and are done once", async () => {
-    const before = (await logs("bank", "?per_page=1")).length
-    expect(before).toBe(1)
     const body = payment("crowd")
     const got = await Promise.all(Array.from({ length: 20 }, () => sendSigned(body)))
     expect(new Set(got.map(({ status, text }) => `${status} ${text}`))).toEqual(new Set(['202 {"message":"Accepted"}']))

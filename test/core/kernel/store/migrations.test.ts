@@ -13,6 +13,7 @@ import { Store } from "../../../../core/kernel/store/store.ts"
 import { plainTable } from "../../../../core/kernel/table.ts"
 import { addColumn, migrationsOf, type TableMigration } from "../../../../core/kernel/table-migration.ts"
 import * as Postgres from "../../../../server/pg/client.ts"
+import { startupErrorText } from "../../../../server/startup-error.ts"
 import * as Sqlite from "../../../../sync/sqlite/client.ts"
 import { type Engine, engines } from "../../../app.ts"
 import { freshDatabase } from "../../../postgres.ts"
@@ -179,7 +180,7 @@ describe.each(engines)("a table outside the journal on %s", (engine) => {
     const before = [await run(rows("crates")), await run(form("crates")), await run(done)]
     const failed = await run(Effect.flip(ensureSchema(breaking, "server")))
     expect(failed).toMatchObject({ _tag: "MigrationFailed" })
-    expect(failed.message).toMatch(
+    expect(startupErrorText(failed, "the database")).toMatch(
       /^The database stays as it was: Migration 4_of_no_use failed \(.*nothing.*\)\. Nothing of it was lost; use the earlier release until this is mended\.$/
     )
     expect([await run(rows("crates")), await run(form("crates")), await run(done)]).toEqual(before)
