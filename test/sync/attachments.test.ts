@@ -188,6 +188,33 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
     expect(await sent.json()).toHaveProperty("errors.file")
   })
 
+  it("are on devices of those who see what they hang on, and follow a merge there", async () => {
+    const enrolAs = async (name: string, permissions: ReadonlyArray<string>): Promise<Device> => {
+      await server.ask("POST", "/api/v1/roles", { name, permissions })
+      const person = { name, email: `${name}@example.com`, roles: [name], active: true }
+      const { user } = (await server.ask("POST", "/api/v1/users", person)).body
+      const asked = { name, abilities: ["*"], user_id: user.id }
+      return server.enrol(name, (await server.ask("POST", "/api/v1/tokens", asked)).body.token.secret)
+    }
+    const seller = await enrolAs("seller", ["members.view", "members.edit"])
+    const packer = await enrolAs("packer", ["products.view"])
+    await attach(seller, source("Zork.png"))
+    await seller.sync()
+    await packer.sync()
+    const kept = await server.ask("POST", "/api/v1/members", { name: "Kept", membership_type: "organisation" })
+    const { id } = kept.body.member
+    await server.ask("POST", `/api/v1/members/${id}/merge`, { secondary_id: member_id })
+    await seller.sync()
+    await packer.sync()
+    expect((await read(seller, `/api/v1/members/${id}/attachments`)).attachments).toMatchObject([
+      { original_name: "Zork.png", attachable_id: id }
+    ])
+    const held = (await server.replicaTables("packer")) as { readonly attachments: ReadonlyArray<unknown> }
+    expect(held.attachments).toEqual([])
+    for (const file of readdirSync(join(server.folder, "packer")).filter((one) => one.includes("sqlite")))
+      expect(readFileSync(join(server.folder, "packer", file)).includes("Zork"), file).toBe(false)
+  })
+
   it("cut off at every tenth of their way count as not sent, and are sent again whole", async () => {
     const van = await server.enrol("van")
     const content = Buffer.alloc(200_000, "cut")
