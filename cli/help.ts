@@ -60,8 +60,10 @@ const noun_groups: ReadonlyArray<readonly [title: string, nouns: ReadonlyArray<s
       "actions",
       "calendar-feeds",
       "inbound-sources",
+      "webhook-events",
       "endpoints",
-      "system"
+      "system",
+      "jobs"
     ]
   ]
 ]

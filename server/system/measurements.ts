@@ -9,8 +9,7 @@ export interface Measurement {
   readonly value: number
 }
 
-const escaped = (text: string): string =>
-  text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n").replaceAll('"', '\\"')
+const escaped = (text: string): string => text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n").replaceAll('"', '\\"')
 const line = ({ labels, name, value }: Measurement): string => {
   const given = Object.entries(labels).map(([label, text]) => `${label}="${escaped(text)}"`)
   return `${name}${given.length === 0 ? "" : `{${given.join(",")}}`} ${value}`

@@ -1,6 +1,5 @@
 /** Deliveries on request: a test, one of the log once more, or everything since an instant. One attempt each. */
 import { Effect, Result } from "effect"
-import * as Shown from "../../core/kernel/answer-schema.ts"
 import { command, type Endpoint, type Failure } from "../../core/kernel/endpoint.ts"
 import { integer, text, timestamp } from "../../core/kernel/field.ts"
 import { journal, lastPosition } from "../../core/kernel/journal.ts"

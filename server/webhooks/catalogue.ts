@@ -1,10 +1,12 @@
-/** What webhooks may be subscribed to, described for machines: names, meanings and what `data` holds, as JSON Schema. */
+/**
+ * What webhooks may be subscribed to, described for machines: names, meanings and what `data` holds, as JSON Schema.
+ */
 import { Effect } from "effect"
 import * as Shown from "../../core/kernel/answer-schema.ts"
 import { type Catalogue, type Endpoint, get } from "../../core/kernel/endpoint.ts"
 import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import { text } from "../../core/kernel/field.ts"
-import type { JsonObject } from "../../core/kernel/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
 import { ok, unpagedMeta } from "../../core/kernel/resource.ts"
 import { jsonSchemas } from "../system/json-schema.ts"
 import { access, webhookResource } from "./api.ts"
@@ -39,11 +41,19 @@ const meaningOf = ({ events }: Catalogue, { name, on }: WebhookKind): string => 
 export const payloadSchema = (shown: Shown.Keys): JsonObject => {
   const schemas = jsonSchemas()
   const payload = schemas.of(Shown.keys(shown))
-  const standing: JsonObject = JSON.parse(
-    JSON.stringify({ ...payload, $defs: schemas.components }).replaceAll('"#/components/schemas/', '"#/$defs/')
-  )
-  return standing
+  return { ...referringWithin(payload), $defs: referringWithin(schemas.components) }
 }
+/** References to components of the whole interface become ones to definitions beside. */
+const referringWithin = (schema: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, referring(value)]))
+const referring = (value: Json): Json =>
+  typeof value === "string"
+    ? value.replace(/^#\/components\/schemas\//, "#/$defs/")
+    : Array.isArray(value)
+      ? value.map(referring)
+      : isJsonObject(value)
+        ? referringWithin(value)
+        : value
 
 const descriptions = new WeakMap<Catalogue, ReadonlyArray<{ name: string; description: string; payload: JsonObject }>>()
 const descriptionsOf = (catalogue: Catalogue, kinds: WebhookKinds) => {

@@ -18,20 +18,21 @@ export interface Claimed {
   readonly webhook: WebhookRow
 }
 
-/** Waiting for its first attempt or another one, and in nobody's hands. Of webhooks turned off, tests and replays only. */
+/**
+ * Waiting for its first attempt or another one, and in nobody's hands. Of webhooks turned off, tests and replays only.
+ */
 const attemptable = "d.state = 'waiting' and (w.is_active or d.purpose <> 'event')"
 
 /** Webhooks with something due at an instant. */
-export const dueWebhooks = Effect.fnUntraced(function* (now: number): Effect.fn.Return<
-  ReadonlyArray<number>,
-  Failure,
-  Store
-> {
+export const dueWebhooks = Effect.fnUntraced(function* (
+  now: number
+): Effect.fn.Return<ReadonlyArray<number>, Failure, Store> {
   const store = yield* Store
   const { bind, values } = bindings(store.dialect)
   const at = instantOf(now)
   const rows = yield* store.run<{ id: number }>(
-    `select w.id from webhooks w where exists (select 1 from webhook_deliveries d where d.webhook_id = w.id and ${attemptable} ` +
+    `select w.id from webhooks w where exists (` +
+      `select 1 from webhook_deliveries d where d.webhook_id = w.id and ${attemptable} ` +
       `and d.due_at <= ${bind(at)} and (d.claimed_until is null or d.claimed_until <= ${bind(at)})) order by w.id`,
     values
   )
@@ -44,12 +45,14 @@ export const nextDue = Effect.fnUntraced(function* (now: number): Effect.fn.Retu
   const { bind, values } = bindings(store.dialect)
   const at = instantOf(now)
   const rows = yield* store.run(
-    `select d.due_at from webhook_deliveries d join webhooks w on w.id = d.webhook_id where ${attemptable} and d.due_at > ${bind(at)} order by d.due_at limit 1`,
+    `select d.due_at from webhook_deliveries d join webhooks w on w.id = d.webhook_id ` +
+      `where ${attemptable} and d.due_at > ${bind(at)} order by d.due_at limit 1`,
     values
   )
   const claims = bindings(store.dialect)
   const claimed = yield* store.run(
-    `select claimed_until as due_at from webhook_deliveries where claimed_until is not null and claimed_until > ${claims.bind(at)} order by claimed_until limit 1`,
+    `select claimed_until as due_at from webhook_deliveries ` +
+      `where claimed_until is not null and claimed_until > ${claims.bind(at)} order by claimed_until limit 1`,
     claims.values
   )
   const instants = [...rows, ...claimed].map((row) => Date.parse(store.decode(webhook_deliveries, row).due_at))
@@ -57,11 +60,9 @@ export const nextDue = Effect.fnUntraced(function* (now: number): Effect.fn.Retu
 })
 
 /** One writer at a time for each webhook: its claims, its outcomes and what is changed of it. */
-export const lockWebhook = Effect.fnUntraced(function* (id: number): Effect.fn.Return<
-  WebhookRow | undefined,
-  Failure,
-  Store
-> {
+export const lockWebhook = Effect.fnUntraced(function* (
+  id: number
+): Effect.fn.Return<WebhookRow | undefined, Failure, Store> {
   const store = yield* Store
   if (store.dialect === "pg") yield* store.run("select id from webhooks where id = $1 for update", [id])
   return yield* store.get(webhooks, id)
@@ -77,14 +78,16 @@ export const claim = (webhook_id: number, server_id: string, room: number, now: 
         const at = instantOf(now)
         const counting = bindings(store.dialect)
         const [counted] = yield* store.run<{ count: number }>(
-          `select count(*) as count from webhook_deliveries where webhook_id = ${counting.bind(webhook_id)} and claimed_until > ${counting.bind(at)}`,
+          `select count(*) as count from webhook_deliveries ` +
+            `where webhook_id = ${counting.bind(webhook_id)} and claimed_until > ${counting.bind(at)}`,
           counting.values
         )
         const free = Math.min(room, in_flight_per_webhook - Number(counted?.count ?? 0))
         if (free <= 0) return []
         const { bind, values } = bindings(store.dialect)
         const rows = yield* store.run(
-          `select ${columnList(webhook_deliveries, "d")} from webhook_deliveries d join webhooks w on w.id = d.webhook_id ` +
+          `select ${columnList(webhook_deliveries, "d")} ` +
+            `from webhook_deliveries d join webhooks w on w.id = d.webhook_id ` +
             `where d.webhook_id = ${bind(webhook_id)} and ${attemptable} and d.due_at <= ${bind(at)} ` +
             `and (d.claimed_until is null or d.claimed_until <= ${bind(at)}) order by d.due_at, d.key limit ${free}`,
           values
@@ -103,12 +106,13 @@ export const claim = (webhook_id: number, server_id: string, room: number, now: 
     )
   )
 
-/** Keeps this server's claims for as long again. */
-export const renewClaims = Effect.fnUntraced(function* (server_id: string, now: number) {
+/** Keeps these claims of this server for as long again. */
+export const renewClaims = Effect.fnUntraced(function* (server_id: string, keys: ReadonlyArray<string>, now: number) {
   const store = yield* Store
   const { bind, values } = bindings(store.dialect)
   yield* store.run(
-    `update webhook_deliveries set claimed_until = ${bind(instantOf(now + claim_millis))} where claimed_by = ${bind(server_id)} and claimed_until is not null`,
+    `update webhook_deliveries set claimed_until = ${bind(instantOf(now + claim_millis))} ` +
+      `where claimed_by = ${bind(server_id)} and key in (${keys.map(bind).join(", ")})`,
     values
   )
 })
@@ -117,7 +121,8 @@ export const releaseClaim = Effect.fnUntraced(function* (key: string, server_id:
   const store = yield* Store
   const { bind, values } = bindings(store.dialect)
   yield* store.run(
-    `update webhook_deliveries set claimed_until = null, claimed_by = null where key = ${bind(key)} and claimed_by = ${bind(server_id)}`,
+    `update webhook_deliveries set claimed_until = null, claimed_by = null ` +
+      `where key = ${bind(key)} and claimed_by = ${bind(server_id)}`,
     values
   )
 })

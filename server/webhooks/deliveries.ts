@@ -1,4 +1,6 @@
-/** Rows of what is on its way: of events, once for each webhook; of tests and replays as often as they are asked for. */
+/**
+ * Rows of what is on its way: of events, once for each webhook; of tests and replays as often as they are asked for.
+ */
 import { randomUUID } from "node:crypto"
 import { bodyOf, type Message } from "./payloads.ts"
 import type { DeliveryRow } from "./schema.ts"
@@ -24,7 +26,8 @@ export const deliveryOf = (
   key: keyOf(webhook_id, event.position, kind.name),
   webhook_id,
   event: kind.name,
-  // The command tells apart events that got the same position in two lives of a restored journal: receivers remember ids.
+  // The command tells apart events that got the same position in two lives of a restored journal: receivers remember
+  // ids.
   event_id: `msg_${event.command_id}_${event.position}_${webhook_id}_${kind.name.replaceAll(".", "-")}`,
   position: event.position,
   happened_at: event.recorded_at,

@@ -3,14 +3,12 @@
  * receiver holds up nobody else. It sleeps until something is due or it is woken.
  */
 import { randomUUID } from "node:crypto"
-import { Cause, Clock, Effect, Queue, Random, type Scope } from "effect"
-import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
+import { Cause, Clock, Effect, Queue, type Scope } from "effect"
+import type { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import type { Failure } from "../../core/kernel/failure.ts"
-import { journal } from "../../core/kernel/journal.ts"
-import { update } from "../../core/kernel/row-change.ts"
-import { Store } from "../../core/kernel/store/store.ts"
-import { instantOf } from "../../core/values/time.ts"
-import { ServerContext } from "../server-context.ts"
+import type { Store } from "../../core/kernel/store/store.ts"
+import type { ServerContext } from "../server-context.ts"
+import { attemptDelivery, type AttemptOptions } from "./attempt.ts"
 import {
   claim,
   type Claimed,
@@ -21,13 +19,6 @@ import {
   releaseClaimsOfTheDead,
   renewClaims
 } from "./claims.ts"
-import { firstKeyOf } from "./deliveries.ts"
-import type { WebhookKinds } from "./kind.ts"
-import { type DisabledReason, recordAttempt, usual_waits_seconds } from "./outcomes.ts"
-import { bodiesOf } from "./payloads.ts"
-import { type DeliveryRow, webhook_deliveries, type WebhookRow } from "./schema.ts"
-import type { Outcome, Send } from "./send.ts"
-import { headersOf, secretsOf, webhookSecrets } from "./signing.ts"
 
 const in_flight_max = 32
 /** Other servers may have queued something, and died. */
@@ -37,29 +28,6 @@ const look_again_soon_millis = 1_000
 const renew_every_millis = 3_000
 const after_failure_millis = 1_000
 
-/** One attempt, as measurements and metering are told of it. */
-export interface AttemptTold {
-  readonly webhook_id: number
-  readonly user_id: number
-  readonly delivery: Pick<DeliveryRow, "event" | "event_id" | "purpose">
-  /** Counted from 1; the first of an event is the one that is metered. */
-  readonly attempt: number
-  readonly outcome: Outcome
-  readonly body_bytes: number
-  readonly duration_ms: number
-}
-export interface DispatcherOptions {
-  readonly kinds: WebhookKinds
-  readonly send: Send
-  /** After each attempt, outside of any transaction. */
-  readonly attempted: (told: AttemptTold) => Effect.Effect<void, Failure, Store>
-  /** In the transaction that turns a webhook off for its failures. */
-  readonly disabled: (
-    webhook: WebhookRow,
-    reason: DisabledReason,
-    at: string
-  ) => Effect.Effect<void, Failure, Store | CommandRuntime>
-}
 type Working = Store | CommandRuntime | ServerContext
 
 export interface Dispatcher {
@@ -70,7 +38,7 @@ export interface Dispatcher {
   readonly inFlight: () => number
 }
 
-export const makeDispatcher = (options: DispatcherOptions): Dispatcher => {
+export const makeDispatcher = (options: AttemptOptions): Dispatcher => {
   const server_id = randomUUID()
   /** Webhook ids by the deliveries in flight here. */
   const in_flight = new Map<string, number>()
@@ -81,9 +49,9 @@ export const makeDispatcher = (options: DispatcherOptions): Dispatcher => {
   let last_served = 0
 
   const attempt = ({ delivery, webhook }: Claimed): Effect.Effect<void, never, Working> =>
-    Effect.onInterrupt(attemptDelivery(options, delivery, webhook), () =>
-      Effect.ignore(releaseClaim(delivery.key, server_id))
-    ).pipe(
+    attemptDelivery(options, delivery, webhook).pipe(
+      // Not recorded, it is made again: by another server, or by the next start.
+      Effect.onError(() => Effect.ignore(releaseClaim(delivery.key, server_id))),
       Effect.catchCause((cause) =>
         Cause.hasInterruptsOnly(cause)
           ? Effect.interrupt
@@ -120,16 +88,8 @@ export const makeDispatcher = (options: DispatcherOptions): Dispatcher => {
 
   const renewing = Effect.gen(function* () {
     yield* Effect.sleep(renew_every_millis)
-    if (in_flight.size > 0) yield* renewClaims(server_id, yield* Clock.currentTimeMillis)
+    if (in_flight.size > 0) yield* renewClaims(server_id, [...in_flight.keys()], yield* Clock.currentTimeMillis)
   })
-  const goingOn = <R>(work: Effect.Effect<void, Failure, R>): Effect.Effect<never, never, R> =>
-    Effect.forever(
-      Effect.catchCause(work, (cause) =>
-        Cause.hasInterruptsOnly(cause)
-          ? Effect.interrupt
-          : Effect.andThen(Effect.logWarning("webhooks wait", cause), Effect.sleep(after_failure_millis))
-      )
-    )
   const dispatching = Effect.flatMap(round, (millis) => Effect.asVoid(Effect.timeoutOption(Queue.take(woken), millis)))
   return {
     wake,
@@ -142,65 +102,11 @@ export const makeDispatcher = (options: DispatcherOptions): Dispatcher => {
   }
 }
 
-/** Of a replay, the body that was sent; of what an erasure removed, one made of what is left. */
-const bodyAgain = Effect.fnUntraced(function* (kinds: WebhookKinds, delivery: DeliveryRow) {
-  const { event: name, position } = delivery
-  const store = yield* Store
-  const first = delivery.purpose === "replay" ? yield* store.get(webhook_deliveries, firstKeyOf(delivery)) : undefined
-  if (typeof first?.body === "string") return first.body
-  const event = position === null ? undefined : yield* store.get(journal, position)
-  const kind = kinds.all.find((one) => one.name === name)
-  if (event === undefined || kind === undefined) return undefined
-  const [body] = yield* bodiesOf([{ kind, event }])
-  return body
-})
-
-const attemptDelivery = Effect.fnUntraced(function* (
-  options: DispatcherOptions,
-  delivery: DeliveryRow,
-  webhook: WebhookRow
-) {
-  const { key, outside } = yield* ServerContext
-  const body = delivery.body ?? (yield* bodyAgain(options.kinds, delivery))
-  const begun_millis = yield* Clock.currentTimeMillis
-  const begun = performance.now()
-  const secrets = secretsOf(webhookSecrets(key), webhook, instantOf(begun_millis))
-  if (body === undefined) return yield* dropDelivery(delivery.key)
-  const outcome: Outcome =
-    secrets.length === 0
-      ? sealed_otherwise
-      : yield* sendSigned(options.send, webhook.url, { ...delivery, body, secrets, now_millis: begun_millis })
-  const duration_ms = performance.now() - begun
-  const now = yield* Clock.currentTimeMillis
-  yield* recordAttempt(
-    { delivery, outcome, duration_ms, now },
-    {
-      waits_seconds: outside.webhooks_waits_seconds ?? usual_waits_seconds,
-      chance: yield* Random.next,
-      disabled: options.disabled
-    }
+const goingOn = <R>(work: Effect.Effect<void, Failure, R>): Effect.Effect<never, never, R> =>
+  Effect.forever(
+    Effect.catchCause(work, (cause) =>
+      Cause.hasInterruptsOnly(cause)
+        ? Effect.interrupt
+        : Effect.andThen(Effect.logWarning("webhooks wait", cause), Effect.sleep(after_failure_millis))
+    )
   )
-  yield* options.attempted({
-    webhook_id: webhook.id,
-    user_id: webhook.user_id,
-    delivery,
-    attempt: delivery.attempts + 1,
-    outcome,
-    body_bytes: Buffer.byteLength(body),
-    duration_ms
-  })
-})
-/** Nothing is left of what it was to tell. */
-const dropDelivery = Effect.fnUntraced(function* (key: string) {
-  const set = { state: "dropped", claimed_until: null, claimed_by: null }
-  yield* (yield* Store).apply([update(webhook_deliveries, key, set)])
-})
-const sealed_otherwise: Outcome = {
-  status: null,
-  error: "connect",
-  excerpt: "The secret was sealed under another FLIGHTCASE_KEY; rotate it.",
-  retry_after_seconds: null
-}
-
-const sendSigned = (send: Send, url: string, signed: Parameters<typeof headersOf>[0]) =>
-  Effect.promise(async (signal) => send({ url, headers: await headersOf(signed), body: signed.body }, signal))

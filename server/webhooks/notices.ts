@@ -23,6 +23,7 @@ export const mailOwner = (
   Effect.gen(function* () {
     const owner = yield* (yield* Store).get(users, webhook.user_id)
     if (owner === undefined || !owner.is_active || owner.email === "") return
+    const since = webhook.last_success_at ?? webhook.created_at
     yield* queueMail(
       {
         id: `webhook.${webhook.id}.disabled.${at.replaceAll(/\D/g, "")}`,
@@ -35,7 +36,7 @@ export const mailOwner = (
           "",
           `See how the attempts went:   flightcase webhooks logs ${webhook.id}`,
           `Turn it on again:            flightcase webhooks update ${webhook.id} --is-active`,
-          `Send what it has missed:     flightcase webhooks replay ${webhook.id} --since ${webhook.last_success_at ?? webhook.created_at}`,
+          `Send what it has missed:     flightcase webhooks replay ${webhook.id} --since ${since}`,
           ""
         ].join("\n"),
         is_notice: true
@@ -45,7 +46,8 @@ export const mailOwner = (
   }).pipe(
     Effect.catchIf(
       (failure) => failure instanceof Rejection,
-      (rejection) => Effect.logWarning(`webhook ${webhook.id}: nobody was told that it was turned off`, rejection.message)
+      (rejection) =>
+        Effect.logWarning(`webhook ${webhook.id}: nobody was told that it was turned off`, rejection.message)
     )
   )
 const hostOf = (url: string): string => URL.parse(url)?.host ?? url

@@ -30,7 +30,8 @@ export const dropOld = Effect.gen(function* () {
   yield* store.run(`delete from webhook_logs where created_at < ${logs.bind(cutoff)}`, logs.values)
   const { bind, values } = bindings(store.dialect)
   yield* store.run(
-    `delete from webhook_deliveries where created_at < ${bind(cutoff)} and (state <> 'waiting' or webhook_id not in (select id from webhooks))`,
+    `delete from webhook_deliveries where created_at < ${bind(cutoff)} ` +
+      `and (state <> 'waiting' or webhook_id not in (select id from webhooks))`,
     values
   )
 })

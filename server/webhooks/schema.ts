@@ -23,7 +23,11 @@ export const webhooks = table(
   {
     ...webhook_fields,
     is_active: boolean({ default: true, describe: "False once it was turned off, by hand or after failing for long" }),
-    consecutive_failures: integer({ computed: true, default: 0, describe: "Attempts that failed since the last success" }),
+    consecutive_failures: integer({
+      computed: true,
+      default: 0,
+      describe: "Attempts that failed since the last success"
+    }),
     disabled_at: timestamp({ nullable: true, computed: true, describe: "When it was turned off for its failures" }),
     /** The first position it is told of: what happened before it was made, or while it was off, is for replays. */
     told_from: integer({ computed: true, hidden: true, default: 0, max: Number.MAX_SAFE_INTEGER }),
@@ -34,9 +38,9 @@ export const webhooks = table(
     /** When the first of its consecutive failures was. */
     failing_since: timestamp({ nullable: true, computed: true, hidden: true }),
     /** Sealed by `secretBox`. */
-    secret_sealed: text({ computed: true, hidden: true, max: 500 }),
+    secret_sealed: text({ computed: true, secret: true, max: 500 }),
     /** The secret before the last rotation signs along until the time beside it. */
-    previous_secret_sealed: text({ nullable: true, computed: true, hidden: true, max: 500 }),
+    previous_secret_sealed: text({ nullable: true, computed: true, secret: true, max: 500 }),
     previous_secret_until: timestamp({ nullable: true, computed: true, hidden: true })
   },
   { indexes: [["user_id"]] }
@@ -47,8 +51,8 @@ export type WebhookRow = RowOf<typeof webhooks>
 export const purposes = ["event", "replay", "test"] as const
 export type Purpose = (typeof purposes)[number]
 /**
- * `waiting`: to be attempted at `due_at`, unless a server has claimed it until `claimed_until`; `delivered`; `failed`: no
- * attempt follows; `dropped`: its webhook was turned off first.
+ * `waiting`: to be attempted at `due_at`, unless a server has claimed it until `claimed_until`; `delivered`; `failed`:
+ * no attempt follows; `dropped`: its webhook was turned off first.
  */
 export type DeliveryState = "waiting" | "delivered" | "failed" | "dropped"
 

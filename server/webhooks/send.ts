@@ -82,10 +82,7 @@ const read = (answer: http.IncomingMessage, resolve: (outcome: Outcome) => void,
 }
 /** Text of any encoding, without what a database or a terminal does not take. */
 const excerptOf = (bytes: Buffer): string =>
-  new TextDecoder()
-    .decode(bytes.subarray(0, excerpt_bytes))
-    .replaceAll("\u0000", "")
-    .toWellFormed()
+  new TextDecoder().decode(bytes.subarray(0, excerpt_bytes)).replaceAll("\u0000", "").toWellFormed()
 
 /** Seconds, or a date. */
 const secondsOf = (given: string | undefined): number | null => {

@@ -1,6 +1,6 @@
 /**
- * Secrets of webhooks and what deliveries are signed with: Standard Webhooks, and the header that receivers of the older
- * family read.
+ * Secrets of webhooks and what deliveries are signed with: Standard Webhooks, and the header that receivers of the
+ * older family read.
  */
 import { createHmac, randomBytes } from "node:crypto"
 import { type SecretBox, secretBox } from "../secret-box.ts"

@@ -1,6 +1,6 @@
 /**
- * Webhooks out (rules/conventions 14): subscriptions, what they are told of, and its delivery. Everything is outside the
- * journal and on the server alone; a rebuild or a restored journal sends nothing again.
+ * Webhooks out (rules/conventions 14): subscriptions, what they are told of, and its delivery. Everything is outside
+ * the journal and on the server alone; a rebuild or a restored journal sends nothing again.
  */
 import { Effect } from "effect"
 import { isJsonObject, type JsonObject } from "../../core/kernel/json.ts"
@@ -15,7 +15,8 @@ import type { ServerCall, ServerSlice } from "../server-slice.ts"
 import { access, logResource, webhookEndpoints, webhookResource, type WebhookApi } from "./api.ts"
 import { againEndpoints } from "./api-again.ts"
 import { eventsEndpoint } from "./catalogue.ts"
-import { type AttemptTold, type Dispatcher, type DispatcherOptions, makeDispatcher } from "./dispatcher.ts"
+import type { AttemptOptions, AttemptTold } from "./attempt.ts"
+import { type Dispatcher, makeDispatcher } from "./dispatcher.ts"
 import { makeFanOut } from "./fan-out.ts"
 import { type Guard, type Lookup, makeGuard } from "./guard.ts"
 import { webhookKinds } from "./kinds/kinds.ts"
@@ -29,7 +30,7 @@ import { makeSubscriptions } from "./subscriptions.ts"
 
 export interface WebhooksOptions {
   /** Told of each attempt; the first one at an event is what is metered (rules/conventions 16). */
-  readonly attempted?: DispatcherOptions["attempted"]
+  readonly attempted?: AttemptOptions["attempted"]
   readonly lookup?: Lookup
   readonly timeout_millis?: number
 }
@@ -48,13 +49,7 @@ export const webhooksSlice = ({ attempted, lookup, timeout_millis }: WebhooksOpt
   const fan_out = makeFanOut(webhookKinds, subscriptions, wake)
   const counts = makeWebhookCounts()
   const refusals = new WeakMap<JsonObject, string>()
-  const api: WebhookApi = {
-    kinds: webhookKinds,
-    subscriptions,
-    fan_out,
-    wake,
-    refusalOf: (body) => refusals.get(body)
-  }
+  const api: WebhookApi = { kinds: webhookKinds, subscriptions, fan_out, wake, refusalOf: (body) => refusals.get(body) }
   return {
     name: "webhooks",
     server_tables: [webhooks, webhook_deliveries, webhook_logs],

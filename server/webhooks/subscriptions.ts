@@ -1,6 +1,6 @@
 /**
- * Which events anybody is subscribed to, in memory: a command whose events nobody asks for pays no query. Several servers
- * on one database look again after less than a second; what they missed in that second is queued by `catchUp`.
+ * Which events anybody is subscribed to, in memory: a command whose events nobody asks for pays no query. Several
+ * servers on one database look again after less than a second; what they missed in that second is queued by `catchUp`.
  */
 import { Clock, Effect } from "effect"
 import type { Failure } from "../../core/kernel/failure.ts"

@@ -4,6 +4,7 @@ import { rowIn } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { CliError, exit_codes, usageError } from "../../exit-codes.ts"
 import { type Flags, textFlag } from "../../program.ts"
+import { parseJson } from "../../../core/kernel/body-limits.ts"
 import type { Json } from "../../../core/kernel/json.ts"
 
 const body_bytes_max = 10_000_000
@@ -18,11 +19,7 @@ export interface Delivered {
   readonly text: string
 }
 
-export const listen = async (
-  context: CommandContext,
-  _args: ReadonlyArray<string>,
-  flags: Flags
-): Promise<number> => {
+export const listen = async (context: CommandContext, _args: ReadonlyArray<string>, flags: Flags): Promise<number> => {
   const status = numberOf(flags, "status", 204, 100, 599)
   let secret = textFlag(flags, "secret")
   const server = createServer((request, response) => {
@@ -99,14 +96,16 @@ const subscribe = async (
     if (!refusal.message.includes("private or reserved")) throw refusal
     throw new CliError(exit_codes.invalid, "The server sends nothing to this machine's own addresses.", {
       way_out:
-        "Start it with FLIGHTCASE_WEBHOOKS_PRIVATE=1, or give --secret and have deliveries forwarded here from a public address."
+        "Start it with FLIGHTCASE_WEBHOOKS_PRIVATE=1, or give --secret and have deliveries forwarded from a public address."
     })
   }
   const { id, secret } = rowIn(answer.body, "webhook")
   return { id: Number(id), secret: String(secret) }
 }
 const unsubscribe = async (context: CommandContext, { id }: Subscription): Promise<void> => {
-  const answer = await context.requestAtServer({ method: "DELETE", path: `/api/v1/webhooks/${id}` }).catch(() => undefined)
+  const answer = await context
+    .requestAtServer({ method: "DELETE", path: `/api/v1/webhooks/${id}` })
+    .catch(() => undefined)
   context.note(
     answer?.status === 204
       ? `Unsubscribed webhook ${id}.`
@@ -127,10 +126,7 @@ const stopped = (): Promise<number> =>
   })
 
 /** Why the signature does not hold; undefined where it does. */
-export const signatureProblem = async (
-  { headers, text }: Delivered,
-  secret: string
-): Promise<string | undefined> => {
+export const signatureProblem = async ({ headers, text }: Delivered, secret: string): Promise<string | undefined> => {
   const { Webhook } = await import("standardwebhooks")
   try {
     const given = Object.fromEntries(
@@ -144,8 +140,7 @@ export const signatureProblem = async (
 }
 const jsonOf = (text: string): Json => {
   try {
-    const value: Json = JSON.parse(text)
-    return value
+    return parseJson(text)
   } catch {
     return text
   }

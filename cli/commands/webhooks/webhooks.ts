@@ -9,7 +9,7 @@ export const declare = (program: Command): void => {
     webhooks
       .command("listen")
       .description(
-        "Receive deliveries on this machine and print them, with what is wrong with their signatures. Subscribes itself at a server on this machine that may reach private addresses, and unsubscribes when stopped"
+        "Receive deliveries on this machine and print them; subscribes itself at a server that may reach it, until stopped"
       )
       .option("--port <port>", "where to listen (default: 4490; 0 for any)")
       .option("--events <names>", "what to subscribe to, separated by commas (default: everything)")

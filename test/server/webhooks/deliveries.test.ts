@@ -153,7 +153,12 @@ describe.each(engines)("deliveries on %s", (engine) => {
     const since = { since: made.created_at }
     expect((await server.did(202, "POST", `/webhooks/${id}/replay`, since)).count).toBe(2)
     await expect.poll(() => first.got.length, poll).toBe(4)
-    expect(first.got.slice(2).map(({ body }) => body.data.member.name).sort()).toEqual(["Missed", "One"])
+    expect(
+      first.got
+        .slice(2)
+        .map(({ body }) => body.data.member.name)
+        .sort()
+    ).toEqual(["Missed", "One"])
     expect(new Set(first.got.map((one) => headersOf(one)["webhook-id"])).size).toBe(2)
     const problem = await server.did(422, "POST", `/webhooks/${id}/replay`, {})
     expect(problem.errors).toHaveProperty("since")

@@ -115,7 +115,9 @@ describe.each(engines)("webhooks on %s", (engine) => {
       expect(got.status, `${method} ${path}`).toBe(403)
     }
     const listed = async (token?: string) =>
-      (await server.ask("/api/v1/webhooks", token === undefined ? {} : { token })).body.webhooks.map((one: any) => one.id)
+      (await server.ask("/api/v1/webhooks", token === undefined ? {} : { token })).body.webhooks.map(
+        (one: any) => one.id
+      )
     expect(await listed(other.token)).toEqual([])
     expect(await listed(maker.token)).toEqual([id])
     expect((await server.ask(`/api/v1/webhooks/${id}`)).status).toBe(200)
@@ -129,7 +131,9 @@ describe.each(engines)("webhooks on %s", (engine) => {
     expect(body.errors["events.1"][0]).toContain("member.created, ")
     expect((await asked({ url: "https://example.com", events: [] })).body.errors).toHaveProperty("events")
     expect((await asked({ url: "ftp://example.com", events: ["*"] })).body.errors).toHaveProperty("url")
-    expect((await asked({ url: `https://example.com/${"a".repeat(2048)}`, events: ["*"] })).body.errors).toHaveProperty("url")
+    expect((await asked({ url: `https://example.com/${"a".repeat(2048)}`, events: ["*"] })).body.errors).toHaveProperty(
+      "url"
+    )
     expect((await asked({})).body.errors).toMatchObject({ url: [expect.anything()], events: [expect.anything()] })
   })
 
