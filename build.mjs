@@ -1,6 +1,5 @@
 // Bundles the server and the command line into out/. Runs on any Node that rolldown runs on; what it makes needs 24.
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { relative } from "node:path"
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { rolldown } from "rolldown"
 
@@ -51,6 +50,30 @@ const { output } = await bundle.write({
 })
 await bundle.close()
 
+// What draws documents runs in threads of its own: a program apart, which the others find in out/print. The libraries in
+// it look for their data beside themselves by the name that CommonJS has for that.
+const drawing = await rolldown({ ...options, input: { worker: "server/print/worker.ts" }, external: isExternal })
+const drawn = await drawing.write({
+  dir: `${root}out/print`,
+  format: "esm",
+  minify: true,
+  // Nearly all of it is other people's, whose map would be larger than it is.
+  sourcemap: false,
+  entryFileNames: "[name].js",
+  chunkFileNames: "[name]-[hash].js",
+  banner: `import{fileURLToPath as fileOfUrl}from"node:url";import{dirname as folderOf}from"node:path";const __filename=fileOfUrl(import.meta.url),__dirname=folderOf(__filename);`
+})
+await drawing.close()
+const packageFile = (file) => `${root}node_modules/${file}`
+mkdirSync(`${root}out/print/fonts`)
+mkdirSync(`${root}out/print/data`)
+for (const face of ["Regular", "Medium", "Italic", "MediumItalic"])
+  copyFileSync(packageFile(`pdfmake/fonts/Roboto/Roboto-${face}.ttf`), `${root}out/print/fonts/Roboto-${face}.ttf`)
+for (const face of ["DejaVuSans", "DejaVuSans-Bold"])
+  copyFileSync(packageFile(`dejavu-fonts-ttf/ttf/${face}.ttf`), `${root}out/print/fonts/${face}.ttf`)
+const profile = "data/sRGB_IEC61966_2_1.icc"
+copyFileSync(packageFile(`pdfkit/js/${profile}`), `${root}out/print/${profile}`)
+
 // A stack trace needs the names and lines of other people's sources, which the maps keep, and not their text.
 for (const { fileName } of output.filter((file) => file.fileName.endsWith(".map"))) {
   const map = JSON.parse(readFileSync(`${root}out/${fileName}`, "utf8"))
@@ -63,9 +86,10 @@ for (const { fileName } of output.filter((file) => file.fileName.endsWith(".map"
 // Their licences ask that their texts go with every copy.
 const bundled = [
   ...new Set(
-    output
+    [...output, ...drawn.output]
       .flatMap((file) => (file.type === "chunk" ? file.moduleIds : []))
       .flatMap((id) => /^.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+/.exec(id) ?? [])
+      .concat(packageFile("dejavu-fonts-ttf"))
   )
 ].sort()
 writeFileSync(
@@ -79,5 +103,12 @@ writeFileSync(
         ...files.map((file) => readFileSync(`${folder}/${file}`, "utf8").trim())
       ].join("\n\n")
     })
+    .concat(
+      ["Roboto (Apache-2.0)", readFileSync(`${root}server/print/roboto-licence.txt`, "utf8").trim()].join("\n\n"),
+      [
+        "SVG-to-PDFKit, within pdfmake (MIT)",
+        readFileSync(packageFile("pdfmake/src/3rd-party/svg-to-pdfkit/LICENSE"), "utf8").trim()
+      ].join("\n\n")
+    )
     .join(`\n\n${"=".repeat(80)}\n\n`) + "\n"
 )

@@ -63,6 +63,15 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     usage_line: ["scan out ORDER · scan in [ORDER]", "book out and check in by code"],
     load: () => import("./commands/scan/scan.ts")
   },
+  attach: {
+    usage_line: ["attach TARGET FILE… [--category C]", "files to member:12, order:9, unit:BARCODE …; offline too"],
+    load: () => import("./commands/attach/attach.ts")
+  },
+  attachments: {
+    usage_line: ["attachments list|show|get|delete", "files that were attached"],
+    load: () => import("./commands/attachments/attachments.ts"),
+    noun: "attachments"
+  },
   calendar: {
     usage_line: ["calendar export [--user ID] [-o FILE]", "the calendar feed; links: addresses to subscribe to"],
     load: () => import("./commands/calendar/calendar.ts")

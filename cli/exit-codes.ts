@@ -15,7 +15,6 @@ export const exit_codes = {
   replaced: 75,
   interrupted: 130
 } as const
-export type ExitCode = (typeof exit_codes)[keyof typeof exit_codes]
 
 /** An expected error: what is wrong, by field, and what to do. Anything else that is thrown is a defect. */
 export class CliError extends Error {

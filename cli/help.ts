@@ -62,7 +62,8 @@ const noun_groups: ReadonlyArray<readonly [title: string, nouns: ReadonlyArray<s
       "inbound-sources",
       "webhook-events",
       "endpoints",
-      "system"
+      "system",
+      "jobs"
     ]
   ]
 ]

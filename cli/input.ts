@@ -41,21 +41,34 @@ export async function* linesOf(file: string | undefined): AsyncGenerator<string>
 export interface LocalFile extends UploadedFile {
   readonly path: string
 }
-/** Its type is told by whoever keeps it. */
+/** Its type is told by its content. Exit 2 where it cannot be read. */
 export const localFile = async (path: string): Promise<LocalFile> => {
-  const [{ createReadStream }, { stat }, { basename }, { createHash }] = await Promise.all([
+  const [{ createReadStream }, { basename }, { createHash }, { sample_bytes, typeOfContent }] = await Promise.all([
     import("node:fs"),
-    import("node:fs/promises"),
     import("node:path"),
-    import("node:crypto")
+    import("node:crypto"),
+    import("../server/files/content-type.ts")
   ])
   const hash = createHash("sha256")
-  for await (const part of createReadStream(path)) hash.update(part)
-  return {
-    name: basename(path),
-    mime_type: "application/octet-stream",
-    size_bytes: (await stat(path)).size,
-    sha256: hash.digest("hex"),
-    path
+  const sample = new Uint8Array(sample_bytes)
+  let size_bytes = 0
+  try {
+    for await (const part of bytesOf(createReadStream(path))) {
+      if (size_bytes < sample_bytes) sample.set(part.subarray(0, sample_bytes - size_bytes), size_bytes)
+      size_bytes += part.length
+      hash.update(part)
+    }
+  } catch (cause) {
+    throw usageError(unreadable(path, cause), "Give the path of a file that may be read.")
   }
+  const mime_type = await typeOfContent(sample.subarray(0, size_bytes))
+  return { name: basename(path), mime_type, size_bytes, sha256: hash.digest("hex"), path }
+}
+const unreadable = (path: string, cause: unknown): string => {
+  const code = cause instanceof Error && "code" in cause ? cause.code : undefined
+  return code === "ENOENT"
+    ? `There is no file ${path}.`
+    : code === "EISDIR"
+      ? `${path} is a folder, not a file.`
+      : `${path} cannot be read (${String(code ?? cause)}).`
 }

@@ -1,40 +1,12 @@
 /** Ids of what people name by a SKU, an order number, a barcode or a name. */
-import { catalogue } from "../core/catalogue.ts"
-import type { Catalogue } from "../core/kernel/catalogue.ts"
 import type { JsonObject } from "../core/kernel/json.ts"
 import type { Query } from "../core/kernel/query.ts"
 import { rowIn, rowsIn } from "./answers.ts"
 import type { CommandContext } from "./context.ts"
 import { CliError, exit_codes } from "./exit-codes.ts"
+import { nameable_tables, type NameableTable } from "./nameable.ts"
 import { zoneOr } from "./parse-time.ts"
 
-interface NameableTable {
-  /** What people call one of its rows. */
-  readonly word: string
-  readonly path: string
-  readonly plural: string
-  /** Columns that name a row, in the order they are tried. */
-  readonly by: ReadonlyArray<string>
-  /** A filter for rows in use, where earlier rows may have had the same name. */
-  readonly in_use?: Query
-}
-/** Rows that people call otherwise than the API does. */
-const own_words: { readonly [table: string]: string } = { opportunities: "order", stock_levels: "asset" }
-
-type Named = Pick<Catalogue, "endpoints" | "resources">
-const nameableIn = ({ endpoints, resources }: Named): ReadonlyArray<readonly [table: string, NameableTable]> =>
-  resources.flatMap(({ called, plural, singular, table: { name } }) => {
-    const list = endpoints.find((endpoint) => endpoint.name === `${plural}.list`)
-    const word = own_words[name] ?? singular.replaceAll("_", " ")
-    return called === undefined || list === undefined ? [] : [[name, { ...called, word, path: list.path, plural }]]
-  })
-/** Tables whose resource says how people call its rows, by their names. */
-const nameable_tables = new Map<string, NameableTable>(nameableIn(catalogue))
-/** Rows that only servers have are called by name as well, once their endpoints are loaded. */
-export const alsoNameable = (of_server: Named): void => {
-  for (const [table, how] of nameableIn(of_server)) nameable_tables.set(table, how)
-}
-export const isNameableTable = (table: string): boolean => nameable_tables.has(table)
 const nameable = (table: string): NameableTable => {
   const found = nameable_tables.get(table)
   if (found === undefined) throw new Error(`rows of ${table} have no names`)

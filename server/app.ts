@@ -13,7 +13,7 @@ import * as Sqlite from "../sync/sqlite/client.ts"
 import { makeBodyBudget } from "./body-budget.ts"
 import type { Database } from "./config.ts"
 import { filesNamed } from "./files/keep.ts"
-import { openBlobStore } from "./files/open-store.ts"
+import { claimBlobStore, openBlobStore } from "./files/open-store.ts"
 import { fileUrl } from "./files/signature.ts"
 import { type Health, makeHealth } from "./health.ts"
 import { jobKindsOf, jobsOnceOpen, makeJobQueues } from "./jobs/jobs.ts"
@@ -25,6 +25,7 @@ import { secretBox } from "./secret-box.ts"
 import { ServerContext } from "./server-context.ts"
 import { type Log, silentLog } from "./log.ts"
 import * as Postgres from "./pg/client.ts"
+import { makeRenderer } from "./print/renderer.ts"
 import { makeReferenceCache } from "./reference-cache.ts"
 import { listen } from "./pg/listen.ts"
 import { type HttpRequest, makePipeline, type HttpResponse } from "./pipeline.ts"
@@ -121,7 +122,8 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     peers?.notify(settingsChanged)
   }
 
-  const blobs = openBlobStore(options)
+  const files = await openBlobStore(options)
+  const scope = Scope.makeUnsafe()
   let listening_at: string | undefined
   let health: Health | undefined
   let jobs: Jobs | undefined
@@ -130,8 +132,9 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     log,
     data_folder: options.data_folder,
     outside: options.outside ?? nothing_outside,
+    blobs: files.store,
     jobs: jobsOnceOpen(() => jobs),
-    blobs,
+    renderer: Effect.runSync(Scope.provide(makeRenderer(), scope)),
     health: Effect.suspend(() => health?.look ?? Effect.succeed({ status: "unavailable" as const })),
     public_url: () => options.public_url ?? listening_at ?? "http://127.0.0.1:4480",
     journalReplaced: () => committed(true),
@@ -196,13 +199,13 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     Layer.succeed(References.TracerEnabled, false)
   )
   const runtime = ManagedRuntime.make(layer)
-  const scope = Scope.makeUnsafe()
   try {
     await runtime.runPromise(
       Effect.gen(function* () {
         yield* postgresIsKnown
         yield* ensureSchema(catalogue, "server")
         yield* bootstrap(catalogue, options)
+        yield* claimBlobStore(files)
         health = yield* Scope.provide(healthOf(options.database), scope)
       })
     )
@@ -287,7 +290,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
       await Promise.allSettled(background_work)
       await peers?.sent()
       await runtime.dispose()
-      blobs.close()
+      files.close()
     }
   }
 }

@@ -5,7 +5,8 @@
 import { randomBytes } from "node:crypto"
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
-import { type Environment, least_secret_length, readVariables } from "./environment.ts"
+import { type Environment, least_secret_length, readVariables, type Values } from "./environment.ts"
+import type { Credentials } from "./files/s3-store.ts"
 import type { Level } from "./log.ts"
 import type { Outside } from "./outside.ts"
 import { StartupError } from "./startup-error.ts"
@@ -53,6 +54,7 @@ export const configFrom = (environment: Environment): ServerConfig => {
     outside: {
       smtp_url: given.FLIGHTCASE_SMTP_URL,
       blobs: given.FLIGHTCASE_BLOBS,
+      aws: given.FLIGHTCASE_BLOBS === undefined ? undefined : bucketKeys(given),
       webhooks_private: given.FLIGHTCASE_WEBHOOKS_PRIVATE === 1,
       webhooks_waits_seconds: given.FLIGHTCASE_WEBHOOKS_WAITS?.split(",").map(Number)
     }
@@ -71,6 +73,13 @@ export const configFrom = (environment: Environment): ServerConfig => {
     key: key ?? keptKey(join(data_folder, "key")),
     database: { kind: "sqlite", path: join(data_folder, "flightcase.sqlite") }
   }
+}
+
+const bucketKeys = (given: Values): Credentials => {
+  const { AWS_ACCESS_KEY_ID: access_key_id, AWS_SECRET_ACCESS_KEY: secret_access_key } = given
+  if (access_key_id === undefined || secret_access_key === undefined)
+    throw new StartupError("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set beside FLIGHTCASE_BLOBS.")
+  return { access_key_id, secret_access_key, session_token: given.AWS_SESSION_TOKEN, region: given.AWS_REGION }
 }
 
 /** Makes the folder readable for the server's user alone. */

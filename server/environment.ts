@@ -52,6 +52,12 @@ const whole = <Fallback extends number | undefined>(
     config: (name) => Config.withDefault(Config.map(checked(name, check), Number), fallback)
   }
 }
+const anyText = (): undefined => undefined
+const isBucket = (given: string): boolean => {
+  if (!/^s3:\/\/[a-z0-9][a-z0-9.-]{1,62}(\?|$)/.test(given) || !URL.canParse(given)) return false
+  const endpoint = new URL(given).searchParams.get("endpoint")
+  return endpoint === null || (/^https?:\/\//.test(endpoint) && URL.canParse(endpoint))
+}
 const longEnough = (given: string): string | undefined =>
   given.length < least_secret_length ? `have ${least_secret_length} or more characters.` : undefined
 const level: Variable<(typeof levels)[number]> = {
@@ -122,8 +128,12 @@ export const variables = {
   FLIGHTCASE_BLOBS: text(
     "Bucket for files: s3://bucket?endpoint=https://…, with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION",
     "files are kept in blobs/ in FLIGHTCASE_DATA",
-    (given) => (/^s3:\/\/[^/?]+/.test(given) && URL.canParse(given) ? undefined : "be s3://bucket?endpoint=https://….")
+    (given) => (isBucket(given) ? undefined : "be s3://bucket?endpoint=https://…, with region and prefix where needed.")
   ),
+  AWS_ACCESS_KEY_ID: text("The key to the bucket for files; required with FLIGHTCASE_BLOBS", "none", anyText),
+  AWS_SECRET_ACCESS_KEY: text("Its secret; required with FLIGHTCASE_BLOBS", "none", anyText),
+  AWS_SESSION_TOKEN: text("For keys that hold for a while", "none", anyText),
+  AWS_REGION: text("The bucket's region, where its address names none", "us-east-1", anyText),
   FLIGHTCASE_WEBHOOKS_PRIVATE: whole("1 lets webhooks reach private and loopback addresses: for trials", 0, 1, 0),
   FLIGHTCASE_WEBHOOKS_WAITS: text(
     "Seconds between attempts at a webhook, separated by commas: for trials",

@@ -1,9 +1,13 @@
 /** What of the world outside a server may reach, and how: from its environment. */
+import type { Credentials } from "./files/s3-store.ts"
+
 export interface Outside {
   /** `smtp://user:password@host:587`; without one, and without the setting, mail is written to the outbox folder. */
   readonly smtp_url: string | undefined
   /** `s3://bucket?endpoint=…`; without it files are kept in the data folder. */
   readonly blobs: string | undefined
+  /** The keys to that bucket. */
+  readonly aws?: Credentials | undefined
   /** Webhooks may reach private and loopback addresses: for trials. */
   readonly webhooks_private: boolean
   /** Replaces the waits between attempts at a webhook: for trials. */

@@ -6,6 +6,7 @@ import type { Condition } from "./health.ts"
 import type { Jobs } from "./jobs/offers.ts"
 import type { Log } from "./log.ts"
 import type { Outside } from "./outside.ts"
+import type { Renderer } from "./print/renderer.ts"
 
 export interface ServerContextShape {
   /** Signs feeds, links and attachment addresses. */
@@ -19,6 +20,8 @@ export interface ServerContextShape {
   readonly blobs: BlobStore
   /** Queues durable work. */
   readonly jobs: Jobs
+  /** Draws documents and fills texts, in threads of their own. */
+  readonly renderer: Renderer
   /** Whether the server can work; does not wait for locks that other requests wait for. */
   readonly health: Effect.Effect<Condition, never, Store>
   /** To be called after a commit that changed the journal other than by appending: clears all caches. */

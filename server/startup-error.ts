@@ -1,6 +1,7 @@
 /** Why the server cannot start, in one line that says what to do. */
 import { SqlError } from "effect/sql"
 import { NewerSchema } from "../core/kernel/store/schema.ts"
+import { MigrationFailed } from "../core/kernel/table-migration.ts"
 
 export class StartupError extends Error {
   constructor(message: string, cause?: unknown) {
@@ -10,7 +11,8 @@ export class StartupError extends Error {
 
 /** The line for anything that went wrong before the server was ready. */
 export const startupErrorText = (cause: unknown, database: string): string => {
-  if (cause instanceof StartupError || cause instanceof NewerSchema) return oneLine(cause.message)
+  if (cause instanceof StartupError || cause instanceof NewerSchema || cause instanceof MigrationFailed)
+    return oneLine(cause.message)
   if (cause instanceof SqlError.SqlError) return `${database}: ${databaseReason(cause)}`
   return `cannot start: ${oneLine(cause instanceof Error ? cause.message : String(cause))}`
 }

@@ -1,7 +1,7 @@
 /** The endpoint tables that the API's nouns derive from: the core's, and those only servers have. */
 import { catalogue } from "../../core/catalogue.ts"
 import type { Endpoint } from "../../core/kernel/endpoint.ts"
-import { alsoNameable } from "../resolve-id.ts"
+import { alsoNameable } from "../nameable.ts"
 
 export const coreEndpoints: ReadonlyArray<Endpoint> = catalogue.endpoints
 

@@ -12,7 +12,7 @@ import * as Shown from "../kernel/answer-schema.ts"
 import { Store } from "../kernel/store/store.ts"
 import type { AnyRow, Table } from "../kernel/table.ts"
 import type { Viewer } from "../kernel/viewer.ts"
-import { wordsOf } from "../kernel/words.ts"
+import { oneOf, wordsOf } from "../kernel/words.ts"
 import { memberAnonymised } from "../personal-data/events.ts"
 import { type Attachable, attachableOf, attachables, mayRead, mayWrite } from "./attachables.ts"
 import { attachFile } from "./decide.ts"
@@ -25,6 +25,7 @@ const addressOf = Effect.map(Effect.serviceOption(CommandRuntime), (runtime) =>
 )
 export const attachmentResource = resource({
   singular: "attachment",
+  heading: "Deals",
   table: attachments,
   filters: [
     "attachable_type",
@@ -55,12 +56,11 @@ const rightsOf = (
 })
 const reading = rightsOf("read")
 const writing = rightsOf("write")
-const refused = (kind: Attachable | undefined, right: "read" | "write") =>
-  forbidden(
-    kind === undefined
-      ? "What this is attached to is not known to this release."
-      : `This needs the permission ${kind[right].permissions.join(" or ")} and the ability ${kind[right].abilities.join(" or ")}.`
-  )
+const refused = (kind: Attachable | undefined, right: "read" | "write") => {
+  if (kind === undefined) return forbidden("What this is attached to is not known to this release.")
+  const { abilities, permissions } = kind[right]
+  return forbidden(`This needs the permission ${permissions.join(" or ")}, and the ability ${abilities.join(" or ")}.`)
+}
 /** What the row is attached to decides who may read or change it. */
 const authorise = (row: AttachmentRow, viewer: Viewer, right: "read" | "write") => {
   const kind = attachableOf(row.attachable_type)
@@ -89,7 +89,7 @@ const listOfOne = (kind: Attachable): Endpoint => {
   return get(`/api/v1/${pluralOf(kind.table)}/{id}/attachments`, {
     answer: Shown.page(() => attachmentResource),
     name: `${pluralOf(kind.table)}.attachments`,
-    summary: `List the files attached to ${wordsOf(kind.table) === "opportunity" ? "an opportunity" : `one ${wordsOf(kind.table)}`}`,
+    summary: `List the files attached to ${oneOf(kind.table)}`,
     ability: kind.read.abilities,
     permission: kind.read.permissions,
     params,

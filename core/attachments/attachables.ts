@@ -3,7 +3,7 @@
  * change it may attach to it.
  */
 import { activities } from "../activities/schema.ts"
-import type { ReferenceRule } from "../kernel/field.ts"
+import { keyInAnyCase, type ReferenceRule } from "../kernel/field.ts"
 import type { AnyRow, Table } from "../kernel/table.ts"
 import { visibleColumnsOf } from "../kernel/visibility.ts"
 import { hasAbility, hasOnePermission, type Viewer } from "../kernel/viewer.ts"
@@ -69,8 +69,11 @@ export const attachables: ReadonlyArray<Attachable & { readonly type: Attachable
     return { type, label, ...kinds[type] }
   }
 )
-/** The kind a stored row names; undefined for one of a later release. */
-export const attachableOf = (type: unknown): Attachable | undefined => attachables.find((one) => one.type === type)
+/** The kind that a row or a body names, in any case; undefined for one of a later release. */
+export const attachableOf = (type: unknown): Attachable | undefined => {
+  const key = typeof type === "string" ? keyInAnyCase(labels, type) : undefined
+  return key === undefined ? undefined : attachables.find((one) => one.type === key)
+}
 
 export const mayRead = ({ read }: Attachable, viewer: Viewer): boolean => has(read, viewer)
 export const mayWrite = ({ write }: Attachable, viewer: Viewer): boolean => has(write, viewer)

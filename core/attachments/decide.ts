@@ -19,12 +19,13 @@ export const attachmentUuid = (sha256: string, id: number): string => {
   return `${hash.slice(0, 8)}-${hash.slice(8, 12)}-8${hash.slice(12)}-8${row.slice(0, 3)}-${row.slice(3)}`
 }
 
+const size_max = `${upload_bytes_max / 1_048_576} MB (${upload_bytes_max} bytes)`
 /** The reason a file is not taken; undefined for one that is. */
 export const fileProblem = (file: Pick<UploadedFile, "size_bytes"> | undefined): string | undefined =>
   file === undefined
     ? "The file field is required: send the file as multipart/form-data."
     : file.size_bytes > upload_bytes_max
-      ? `The file must not be larger than ${upload_bytes_max / 1_048_576} MB (${upload_bytes_max} bytes); this one has ${file.size_bytes}.`
+      ? `The file must not be larger than ${size_max}; this one has ${file.size_bytes} bytes.`
       : undefined
 
 export const attachFile = (

@@ -38,6 +38,7 @@ export const attachments = table(
     named_by: ["original_name"],
     file: { uuid: "uuid", sha256: "sha256", name: "original_name", mime_type: "mime_type", size_bytes: "file_size" },
     visibility: { all_columns: [], by_row: seesAttachments, says_by: ["attachable_type"] },
+    in_streams_of_references: true,
     references: attachables.map(({ rule, table: { name }, type }) => ({
       column: "attachable_id",
       where: { attachable_type: type },

@@ -1,10 +1,10 @@
 /** What the endpoints of availability share: the permission, and the store of the request. */
 import { Effect } from "effect"
-import type { Failure, Input } from "../kernel/endpoint.ts"
+import type { Failure, Input, SharedDraft } from "../kernel/endpoint.ts"
 import { Store } from "../kernel/store/store.ts"
 import { type StoreRow, stores } from "../stores/stores.ts"
 
-export const access = { ability: "availability:read", permission: "availability.view" } as const
+export const access = { ability: "availability:read", permission: "availability.view" } as const satisfies SharedDraft
 
 /** The store of a `store_id` that was checked already; a missing row is a defect. */
 export const requestedStore = Effect.fnUntraced(function* (

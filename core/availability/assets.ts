@@ -40,18 +40,6 @@ export const availableAssets = (
     .sort((one, other) => one.id - other.id)
 }
 
-/** The demands that prevent allocating one unit for a window, by start; none when it is free. */
-export const holdersOfAsset = (
-  snapshot: AvailabilitySnapshot,
-  product_id: number,
-  asset_id: number,
-  window: Period,
-  buffers: Buffers = noBuffers
-): ReadonlyArray<ActiveDemand> =>
-  holdersIn(snapshot.demandsOf(product_id), widened(window, buffers))
-    .filter(({ demand }) => demand.asset_id === asset_id)
-    .sort((one, other) => one.from - other.from || one.demand.id - other.demand.id)
-
 const holdersIn = (demands: ReadonlyArray<ActiveDemand>, window: Period): ReadonlyArray<ActiveDemand> =>
   demands.filter((demand) => demand.demand.is_active && demand.demand.asset_id !== null && meets(demand, window))
 

@@ -1,5 +1,4 @@
 /** Slots: the spans in which availability is counted, in the store's time zone (rules/availability 4). */
-import { firstOf } from "../values/lists.ts"
 import { dateAfter } from "../values/period.ts"
 import { dayOf, instantOfWall } from "../values/zone.ts"
 
@@ -65,10 +64,6 @@ const boundsOf = (from: number, to: number, resolution: Resolution, zone: string
   }
   return bounds
 }
-
-/** The start of the slot an instant lies in. */
-export const slotStartOf = (instant: number, resolution: Resolution, zone: string): number =>
-  firstOf(slotBounds(instant, instant, resolution, zone))
 
 /** The slots a half-open period touches, as inclusive indexes; `last` < `first` when it touches none. */
 export const slotsTouched = (

@@ -1,7 +1,7 @@
 /** What the endpoints of containers share: permissions, locks and answers. */
 import { firstOf } from "../values/lists.ts"
 import { Effect } from "effect"
-import type { Answer, Failure, Input, Streams } from "../kernel/endpoint.ts"
+import type { Answer, Failure, Input, SharedDraft, Streams } from "../kernel/endpoint.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { includesOf } from "../kernel/query.ts"
 import { type One, render, type Status, viewContext } from "../kernel/resource.ts"
@@ -11,7 +11,7 @@ import { type ContainerRow, container_items, containers } from "../packing/schem
 import * as Shown from "../kernel/answer-schema.ts"
 
 export const oneContainer = { container: { table: containers } } as const
-export const read_access = { ability: "containers:read", permission: "containers.view" } as const
+export const read_access = { ability: "containers:read", permission: "containers.view" } as const satisfies SharedDraft
 export const write_access = (
   permission: "create" | "edit" | "pack" | "transfer" | "seal" | "dissolve" | "dispatch" | "repack"
 ) => ({ ability: "containers:write", permission: `containers.${permission}` }) as const

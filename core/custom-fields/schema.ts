@@ -4,7 +4,7 @@
 import type { Catalogue } from "../kernel/catalogue.ts"
 import { boolean, integer, longText, text } from "../kernel/field.ts"
 import { visible_to_all } from "../kernel/visibility.ts"
-import { type RowOf, table } from "../kernel/table.ts"
+import { table } from "../kernel/table.ts"
 
 /** The interface's modules with custom fields, parts that are still to come included (rules/members-activities 5). */
 const interface_modules = [
@@ -41,4 +41,3 @@ export const list_names = table("list_names", listNameFields, {
   visibility: visible_to_all,
   uniques: [{ columns: ["name"], field: "name", message: "The name has already been taken." }]
 })
-export type ListNameRow = RowOf<typeof list_names>

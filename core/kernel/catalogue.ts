@@ -9,7 +9,7 @@ import { reactionsOf } from "./react.ts"
 import { clearableTables, referenceClearedEvent, referencesOf, withReferences } from "./references.ts"
 import { as_declared, type Composed, type Includes, type Resource } from "./resource-types.ts"
 
-export type { Catalogue, LaterSeed, Permission, Slice, TableSuccession } from "./endpoint-types.ts"
+export type { Catalogue, LaterSeed, Permission, Slice } from "./endpoint-types.ts"
 
 /** The permissions of one area, from its actions separated by blanks: `vehicles`, `view create` → `vehicles.view`, … */
 export const permissionsOfArea = (area: string, actions: string): ReadonlyArray<Permission> =>
@@ -104,6 +104,8 @@ export const catalogueOf = (slices: ReadonlyArray<Slice>): Catalogue => {
   const tables = slices.flatMap((slice) => slice.tables ?? [])
   const server_tables = slices.flatMap((slice) => slice.server_tables ?? [])
   const path_aliases = slices.flatMap((slice) => Object.entries(slice.path_aliases ?? {}))
+  const told = tables.find(({ columns }) => Object.values(columns).some(({ secret }) => secret))
+  if (told !== undefined) throw new Error(`${told.name} holds a secret and is folded from the journal, which tells it`)
   const byName = new Map([...tables, ...server_tables].map((table) => [table.name, table]))
   const { composed, resources } = composedResources(slices)
   const endpoints = slices.flatMap((slice) => slice.endpoints ?? []).map((endpoint) => within(composed, endpoint))

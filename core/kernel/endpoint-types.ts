@@ -22,6 +22,7 @@ import type { SettingGroups, Settings } from "./settings.ts"
 import type { AnswerShown, BodyShown, Part } from "./shown.ts"
 import type { Store } from "./store/store.ts"
 import type { RowOf, Table } from "./table.ts"
+import type { TableMigration } from "./table-migration.ts"
 import type { Viewer } from "./viewer.ts"
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE"
@@ -247,17 +248,6 @@ export interface CommandEndpoint<
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
 export type Endpoint = QueryEndpoint<any, any, any> | CommandEndpoint<any, any, any, any, any>
 
-/**
- * A table outside the journal that replaces one of an earlier release, which cannot be rebuilt from events: its rows
- * are copied once, in the transaction that makes the table. The earlier table stays as it was and is not read again.
- */
-export interface TableSuccession {
-  readonly table: Table
-  readonly from: string
-  /** An expression over the earlier table for each column, in SQL that both engines understand. */
-  readonly columns: { readonly [column: string]: string }
-}
-
 /** What a role can allow, `area.action`: roles and people hold permissions by their key. */
 export interface Permission {
   readonly key: string
@@ -278,8 +268,8 @@ export interface Slice {
   readonly tables?: ReadonlyArray<Table>
   /** Tables outside the journal, on the server only. */
   readonly server_tables?: ReadonlyArray<Table>
-  /** What those tables take over from tables of earlier releases. */
-  readonly successions?: ReadonlyArray<TableSuccession>
+  /** How those tables, and the rows in them, come from the form of earlier releases to the present one. */
+  readonly migrations?: ReadonlyArray<TableMigration>
   /** What happens to its things: every kind of event it records. */
   readonly events?: ReadonlyArray<AnyEventType>
   /** Its own folds of what other slices record. */

@@ -70,6 +70,11 @@ type Draft<P extends Params, B extends Fields, A extends AnswerShown, X extends 
   readonly alternatives?: Alternatives
   readonly check?: (values: JsonObject, body: JsonObject) => FieldErrors
 }
+/**
+ * What several declarations share: `const open = { … } as const satisfies SharedDraft`. Without it a key that is
+ * misspelt there would go unnoticed where it is spread.
+ */
+export type SharedDraft = Partial<Draft<Params, Fields, AnswerShown, ErrorAnswers>>
 const common = <P extends Params, B extends Fields>(
   method: Method,
   path: string,

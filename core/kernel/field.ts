@@ -117,7 +117,7 @@ export interface Field<out T = unknown, out S = T> {
   readonly input_only: boolean
   /** Never part of an answer (still a column). */
   readonly hidden: boolean
-  /** Kept on the server alone, sealed: in no answer, no event, no replica and no export. */
+  /** Kept on the server alone, sealed or as a hash: in no answer, no event, no replica and no export. */
   readonly secret: boolean
   readonly describe: string | undefined
   readonly _type?: T
@@ -155,7 +155,7 @@ const field = <T, O extends Options, S = T>(type: FieldType, o: O | undefined): 
   create_only: o?.create_only ?? false,
   visible_to: o?.visible_to,
   input_only: o?.input_only ?? false,
-  hidden: o?.hidden ?? false,
+  hidden: o?.hidden ?? o?.secret ?? false,
   secret: o?.secret ?? false,
   describe: o?.describe
 })
@@ -189,7 +189,7 @@ export const secretText = <
   const O extends { readonly max?: number; readonly format?: TextFormat; readonly describe?: string }
 >(
   o?: O
-): Field<string | null> => text({ ...o, nullable: true, on_null: "clear", secret: true, hidden: true })
+): Field<string | null> => text({ ...o, nullable: true, on_null: "clear", secret: true })
 /** Free text of some length: descriptions, notes. */
 export const longText = <const O extends Options & { readonly max?: number; readonly search?: boolean }>(
   o?: O

@@ -64,6 +64,7 @@ export interface Table<F extends Fields = Fields> {
   readonly refused_as: { readonly [field: string]: ReadonlyArray<string> }
   readonly changes_reader: boolean
   readonly file: FileColumns | undefined
+  readonly in_streams_of_references: boolean
 }
 /**
  * Columns by which a row names a file: what signed addresses open, by its uuid. Its content is kept apart, by its
@@ -184,6 +185,8 @@ export interface TableOptions {
   readonly changes_reader?: boolean
   /** Its rows name files. Both `uuid` and `sha256` need an index. */
   readonly file?: FileColumns
+  /** Its rows' events stand in the stream of the row that `references` name, and are erased with it. */
+  readonly in_streams_of_references?: boolean
 }
 const lease_block_size_default = 50
 const namedBy = (fields: Fields, { named_by }: TableOptions): ReadonlyArray<string> =>
@@ -231,7 +234,8 @@ export const table = <F extends Fields>(name: string, fields: F, options: TableO
   bookkeeping: options.bookkeeping ?? [],
   refused_as: options.refused_as ?? {},
   changes_reader: options.changes_reader ?? false,
-  file: options.file
+  file: options.file,
+  in_streams_of_references: options.in_streams_of_references ?? false
 })
 
 /** A table with a key of its own choosing and exactly these columns. */
@@ -262,7 +266,8 @@ export const plainTable = <F extends Fields>(
   bookkeeping: options.bookkeeping ?? [],
   refused_as: options.refused_as ?? {},
   changes_reader: options.changes_reader ?? false,
-  file: options.file
+  file: options.file,
+  in_streams_of_references: options.in_streams_of_references ?? false
 })
 
 export const isSearchable = (field: Field): boolean =>

@@ -9,7 +9,6 @@ export const membership_types = {
   organisation: "Organisation",
   venue: "Venue"
 } as const
-export type MembershipType = keyof typeof membership_types
 
 /** Costs are in the member's own currency, or the base currency. */
 const cost = { default: 0, currency: "default_currency_code" } as const

@@ -1,4 +1,5 @@
 /** Paths, path parameters and rights that endpoints of opportunities share. */
+import type { SharedDraft } from "../kernel/endpoint.ts"
 import { opportunities } from "./schema.ts"
 import { asset_assignments } from "./units/schema.ts"
 import { opportunity_costs } from "./money/schema.ts"
@@ -29,6 +30,6 @@ export const asset = {
   asset: { table: asset_assignments, of: { param: "item", column: "opportunity_item_id" } }
 } as const
 
-export const read = { ability: "opportunities:read", permission: "opportunities.view" } as const
+export const read = { ability: "opportunities:read", permission: "opportunities.view" } as const satisfies SharedDraft
 export const write = "opportunities:write"
-export const edit = { ability: write, permission: "opportunities.edit" } as const
+export const edit = { ability: write, permission: "opportunities.edit" } as const satisfies SharedDraft

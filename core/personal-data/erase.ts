@@ -18,7 +18,7 @@ export interface MemberAnonymised {
 const word = "Anonymised"
 
 /** Identifying columns with empty values. Costs and relationships stay; custom fields have an event of their own. */
-const erased: Partial<MemberRow> = {
+const erased = {
   name: anonymous_name,
   description: null,
   icon_url: null,
@@ -32,7 +32,7 @@ const erased: Partial<MemberRow> = {
   mapping_id: null,
   title: null,
   department: null
-}
+} satisfies Partial<MemberRow>
 
 export const eraseRows = (
   { id, merged_ids, user_id }: MemberAnonymised,
@@ -61,19 +61,7 @@ export const eraseFromJournal = ({
     ...user_streams
   ],
   placeholders: {
-    name: anonymous_name,
-    description: null,
-    icon_url: null,
-    icon_thumb_url: null,
-    tag_list: [],
-    account_number: null,
-    tax_number: null,
-    peppol_id: null,
-    chamber_of_commerce_number: null,
-    global_location_number: null,
-    mapping_id: null,
-    title: null,
-    department: null,
+    ...erased,
     street: word,
     city: null,
     county: null,
@@ -85,6 +73,8 @@ export const eraseFromJournal = ({
     address: word,
     url: word,
     original_name: word,
+    sha256: "",
+    uuid: "",
     category: null,
     ...(user_id === null ? {} : { email: anonymousEmail(user_id) })
   },

@@ -2,7 +2,6 @@
  * Stage 4: the totals of an opportunity from lines and costs, with deal price, tax groups and locks (rules/rates 9.3,
  * 9.4).
  */
-import { formatMoney } from "../values/money.ts"
 import { wholeUnits } from "../values/decimal.ts"
 import type { TransactionType } from "./line.ts"
 import { exclusiveTax, inclusiveTax, noTax, type ResolvedTax } from "./tax.ts"
@@ -165,17 +164,3 @@ const taxGroups = (
 }
 
 const sum = (amounts: ReadonlyArray<number>): number => amounts.reduce((total, amount) => total + amount, 0)
-
-/** Totals as the interface shows them: decimal strings at the currency's own scale. */
-export const formatTotals = (totals: Totals, currency: string): { readonly [K in keyof Totals]: string } => ({
-  rental_charge_total: formatMoney(totals.rental_charge_total, currency),
-  sale_charge_total: formatMoney(totals.sale_charge_total, currency),
-  service_charge_total: formatMoney(totals.service_charge_total, currency),
-  sub_rental_charge_total: formatMoney(totals.sub_rental_charge_total, currency),
-  transit_charge_total: formatMoney(totals.transit_charge_total, currency),
-  loss_damage_charge_total: formatMoney(totals.loss_damage_charge_total, currency),
-  charge_excluding_tax_total: formatMoney(totals.charge_excluding_tax_total, currency),
-  charge_total: formatMoney(totals.charge_total, currency),
-  tax_total: formatMoney(totals.tax_total, currency),
-  charge_including_tax_total: formatMoney(totals.charge_including_tax_total, currency)
-})

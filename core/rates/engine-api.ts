@@ -1,7 +1,7 @@
 /** Endpoints of the rate engine: the price of a hire, and the strategies and forms there are (rules/rates 6.3, 6.4). */
 import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
-import { postQuery, get } from "../kernel/endpoint.ts"
+import { postQuery, get, type SharedDraft } from "../kernel/endpoint.ts"
 import { boolean, choice, integer, json, list, money, ref, text, timestamp } from "../kernel/field.ts"
 import { invalid } from "../kernel/rejection.ts"
 import { ok } from "../kernel/resource.ts"
@@ -115,7 +115,7 @@ const calculate = postQuery("/api/v1/products/{product}/calculate_rate", {
     })
 })
 
-const engineAccess = { ability: "rates:read", permission: "rates.view" } as const
+const engineAccess = { ability: "rates:read", permission: "rates.view" } as const satisfies SharedDraft
 
 export const rateEngineSlice: Slice = {
   name: "rate_engine",

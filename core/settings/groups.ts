@@ -81,6 +81,14 @@ export const settingGroups = {
       format: "email",
       describe: "Gets a blind copy of every message"
     }),
+    dkim_domain: text({
+      nullable: true,
+      on_null: "clear",
+      max: 253,
+      describe: "With selector and key, messages are signed for this domain"
+    }),
+    dkim_selector: text({ nullable: true, on_null: "clear", max: 63 }),
+    dkim_private_key: secretText({ max: 10_000, describe: "RSA, as PEM" }),
     smtp_url: secretText({
       max: 2048,
       format: "smtp",

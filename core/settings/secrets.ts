@@ -17,7 +17,7 @@ import { plainTable } from "../kernel/table.ts"
 export const secret_settings = plainTable(
   "secret_settings",
   "key",
-  { key: text(), group: text(), sealed: longText({ hidden: true, secret: true }), updated_at: timestamp() },
+  { key: text(), group: text(), sealed: longText({ secret: true }), updated_at: timestamp() },
   { entity: "secret_setting", indexes: [["group"]] }
 )
 
@@ -61,7 +61,7 @@ export const knownSecrets = Effect.fnUntraced(function* (
   if (secrets === undefined) {
     return yield* new Rejection({
       kind: "unavailable",
-      message: `${asked.join(", ")}: secrets are kept on the server alone. Ask the server (--remote), or leave them out.`,
+      message: `${asked.join(", ")}: secrets are kept on the server alone. Ask it (--remote), or leave them out.`,
       errors: { [at_server]: asked }
     })
   }
@@ -129,7 +129,8 @@ export const secretSetting = Effect.fnUntraced(function* (
 })
 
 export const unreadableSecrets = (keys: ReadonlyArray<string>): string =>
-  `The setting${keys.length === 1 ? "" : "s"} ${keys.join(", ")} cannot be read with this server's FLIGHTCASE_KEY. Set ${keys.length === 1 ? "it" : "them"} again, or start the server with the earlier key.`
+  `${keys.join(", ")} cannot be read with this server's FLIGHTCASE_KEY. ` +
+  "Set what it seals again, or start the server with the earlier key."
 
 /** Secrets that this server's key does not open, by group and key. */
 export const lostSecrets: StoreRead<ReadonlyArray<string>> = Effect.gen(function* () {

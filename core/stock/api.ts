@@ -1,7 +1,7 @@
 /** Endpoints of stock levels and their ledger (rules/availability 10). */
 import { Effect } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
-import { command, type Failure, get, type Input } from "../kernel/endpoint.ts"
+import { command, type Failure, get, type Input, type SharedDraft } from "../kernel/endpoint.ts"
 import { crudResource } from "../kernel/crud-resource.ts"
 import { created, listOf, noContent, ok, renderOne, renderById, viewContext } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
@@ -56,8 +56,8 @@ const ofLedger = {
   ...ofLevel,
   id: { table: stock_transactions, of: { param: "stock_level", column: "stock_level_id" } }
 } as const
-const reading = { ability: "stock:read", permission: "stock.view" } as const
-const writing = { ability: "stock:write", permission: "stock.adjust" } as const
+const reading = { ability: "stock:read", permission: "stock.view" } as const satisfies SharedDraft
+const writing = { ability: "stock:write", permission: "stock.adjust" } as const satisfies SharedDraft
 const oneLevel = (params: { readonly [name: string]: string }): ReadonlyArray<string> => [
   `stock_level:${params["stock_level"]}`
 ]

@@ -3,7 +3,7 @@ import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { customFieldsFor } from "../kernel/custom-field.ts"
 import { custom_views, type CustomViewRow, isVisible, viewFields } from "../kernel/custom-view.ts"
-import { command, get, type Input } from "../kernel/endpoint.ts"
+import { command, get, type Input, type SharedDraft } from "../kernel/endpoint.ts"
 import { text } from "../kernel/field.ts"
 import { createdEvent, crudResource } from "../kernel/crud-resource.ts"
 import { notFound } from "../kernel/rejection.ts"
@@ -24,8 +24,8 @@ export const customViewResource = resource({
   sorts: ["name", "entity_type", "visibility", "created_at", "updated_at"],
   order: ["visibility", "name"]
 })
-const reads = { ability: "custom-views:read", permission: null } as const
-const writes = { ability: "custom-views:write", permission: null } as const
+const reads = { ability: "custom-views:read", permission: null } as const satisfies SharedDraft
+const writes = { ability: "custom-views:write", permission: null } as const satisfies SharedDraft
 const oneView = { custom_view: Shown.row(() => customViewResource) }
 const inPath = { id: { table: custom_views } }
 

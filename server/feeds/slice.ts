@@ -6,7 +6,7 @@ import { createHash } from "node:crypto"
 import { Effect, Option } from "effect"
 import { feedText } from "../../core/calendar/api.ts"
 import { feedHeaders, feedName } from "../../core/calendar/feed.ts"
-import { type Answer, get, type Failure, type Input } from "../../core/kernel/endpoint.ts"
+import { type Answer, get, type Failure, type Input, type SharedDraft } from "../../core/kernel/endpoint.ts"
 import { notFound, Rejection } from "../../core/kernel/rejection.ts"
 import { ok, unpagedMeta } from "../../core/kernel/resource.ts"
 import type { CommandRuntime } from "../../core/kernel/command-runtime.ts"
@@ -41,7 +41,7 @@ const open = {
   produces: "text/calendar",
   error_answers: { 403: null },
   answer_headers: feedSays
-} as const
+} as const satisfies SharedDraft
 
 /**
  * The key to sign with and the public address; there wherever these endpoints are asked, as they are a server's own.

@@ -56,7 +56,7 @@ export const folderStore = ({ folder, alone }: FolderOptions): BlobStore => {
       ),
     remove: (sha256) =>
       attempt(() => unlink(pathOf(checked(sha256))).catch((cause: unknown) => absent(cause, undefined))),
-    list: Stream.fromAsyncIterable(blobsIn(folder), failed),
+    list: Stream.suspend(() => Stream.fromAsyncIterable(blobsIn(folder), failed)),
     mark: attempt(() =>
       readFile(mark_file, "utf8").then(
         (text) => (text.trim() === "" ? undefined : text.trim()),
@@ -66,7 +66,8 @@ export const folderStore = ({ folder, alone }: FolderOptions): BlobStore => {
     setMark: (mark) =>
       attempt(async () => {
         await mkdir(folder, { recursive: true, mode: 0o700 })
-        await writeFile(mark_file, `${mark}\n`, { mode: 0o600, flush: true })
+        // A mark that is there stays: it may be another server's.
+        await writeFile(mark_file, `${mark}\n`, { mode: 0o600, flush: true, flag: "wx" }).catch(unlessThere)
         await synced(folder)
       }),
     sweep: attempt(() => sweepSpool(temporary, alone ? opened_millis : Date.now() - abandoned_millis))
@@ -81,6 +82,10 @@ const checked = (sha256: string): string => {
 const absent = <A>(cause: unknown, otherwise: A): A => {
   if (isMissing(cause)) return otherwise
   throw cause
+}
+
+const unlessThere = (cause: unknown): void => {
+  if (!(cause instanceof Error && "code" in cause && cause.code === "EEXIST")) throw cause
 }
 
 const contentOf = (

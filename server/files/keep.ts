@@ -25,26 +25,41 @@ export const keepReceived = Effect.fnUntraced(function* (
   { keep }: Receiving,
   blob: StoredBlob
 ): Effect.fn.Return<StoredBlob, BlobStoreFailure | SqlError.SqlError, Store> {
-  const store = yield* Store
-  const now = instantOf(yield* Clock.currentTimeMillis)
-  const { bind, values } = bindings(store.dialect)
-  const row = [blob.sha256, blob.size_bytes, blob.mime_type, "storing", now, now].map(bind).join(", ")
-  // What is being removed is stored anew; what is named by a row stays so.
-  yield* store.run(
-    `insert into blobs (sha256, size_bytes, mime_type, state, stored_at, unreferenced_since) values (${row}) ` +
-      `on conflict (sha256) do update set stored_at = excluded.stored_at, ` +
-      `state = case when blobs.state = 'removing' then 'storing' else blobs.state end, ` +
-      `unreferenced_since = case when blobs.unreferenced_since is null then null else excluded.unreferenced_since end`,
-    values
-  )
+  yield* announce(blob, removal_tries)
   yield* keep
-  const done = bindings(store.dialect)
-  yield* store.run(
-    `update blobs set state = 'kept' where sha256 = ${done.bind(blob.sha256)} and state = 'storing'`,
-    done.values
-  )
+  const store = yield* Store
+  const { bind, values } = bindings(store.dialect)
+  yield* store.run(`update blobs set state = 'kept' where sha256 = ${bind(blob.sha256)} and state = 'storing'`, values)
   return blob
 })
+
+const removal_tries = 50
+/**
+ * From here on the content is not removed for a day. Where it is being removed at this moment, that is waited for; what a
+ * row names stays named.
+ */
+const announce = (blob: StoredBlob, tries: number): Effect.Effect<void, BlobStoreFailure | SqlError.SqlError, Store> =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    const now = instantOf(yield* Clock.currentTimeMillis)
+    const { bind, values } = bindings(store.dialect)
+    const row = [blob.sha256, blob.size_bytes, blob.mime_type, "storing", now, now].map(bind).join(", ")
+    const announced = yield* store.run(
+      `insert into blobs (sha256, size_bytes, mime_type, state, stored_at, unreferenced_since) values (${row}) ` +
+        `on conflict (sha256) do update set stored_at = excluded.stored_at, ` +
+        `unreferenced_since = case when blobs.unreferenced_since is null then null else excluded.unreferenced_since end ` +
+        `where blobs.state <> 'removing' returning sha256`,
+      values
+    )
+    if (announced.length > 0) return
+    if (tries === 0)
+      return yield* new BlobStoreFailure({
+        fault: "unreachable",
+        message: `The content ${blob.sha256} is being removed, and that does not end.`
+      })
+    yield* Effect.sleep(200)
+    yield* announce(blob, tries - 1)
+  })
 
 /** Keeps all of a stream: what jobs make. It is removed after a day unless a row names it by then. */
 export const keepContent = <E, R>(

@@ -50,7 +50,11 @@ const served = Effect.fnUntraced(function* (
 export const file_headers = {
   "Content-Disposition": "The file's name, and whether it may be shown in place",
   ETag: "The SHA-256 of its content",
-  "Accept-Ranges": "bytes: a part of it may be asked for"
+  "Accept-Ranges": "bytes: a part of it may be asked for",
+  "Content-Range": "Which part this is, where one was asked for",
+  "Content-Security-Policy": "A browser that shows it runs nothing of it",
+  "Cross-Origin-Resource-Policy": "Pages of others cannot embed it",
+  "Cache-Control": "Its reader may keep it for as long as the address holds"
 }
 
 export const showFile = get("/files/{uuid}", {

@@ -12,7 +12,7 @@ export const inbound_sources = table(
   {
     ...source_fields,
     /** Sealed; `server/secret-box.ts`. */
-    sealed_secret: longText({ hidden: true })
+    sealed_secret: longText({ secret: true })
   },
   { uniques: [{ columns: ["name"], field: "name", message: "Another source has this name." }] }
 )

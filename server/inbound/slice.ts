@@ -4,14 +4,15 @@ import { Clock, Effect, Result } from "effect"
 import * as Shown from "../../core/kernel/answer-schema.ts"
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
 import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
-import { command, get } from "../../core/kernel/endpoint.ts"
+import { command, get, type SharedDraft } from "../../core/kernel/endpoint.ts"
 import { text } from "../../core/kernel/field.ts"
 import { type FieldErrors, invalidField } from "../../core/kernel/rejection.ts"
-import { created, listOf, noContent, ok, renderById, resource, viewContext } from "../../core/kernel/resource.ts"
-import { insert, remove } from "../../core/kernel/row-change.ts"
+import { created, listOf, noContent, ok, resource, viewContext } from "../../core/kernel/resource.ts"
+import { remove } from "../../core/kernel/row-change.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { serverContext } from "../server-context.ts"
+import { madeWithSecret, withSecret } from "../secret-shown-once.ts"
 import type { ServerSlice } from "../server-slice.ts"
 import { inboundEvents, sourceAdded, sourceRemoved } from "./events.ts"
 import { receiveEndpoint, sourceSecrets } from "./receive.ts"
@@ -33,11 +34,7 @@ const sourceResource = resource({
   view: (base, row, _found, _context, server) => ({ ...base, url: addressOf(server.public_url(), row.name) })
 })
 /** A source just added: the only answer with its secret. */
-const addedResource = {
-  ...sourceResource,
-  title: "AddedInboundSource",
-  shows: { ...sourceResource.shows, secret: text({ describe: "What it signs with; told once" }) }
-}
+const addedResource = withSecret(sourceResource, "AddedInboundSource", "What it signs with; told once")
 const logResource = resource({
   singular: "log",
   plural: "logs",
@@ -49,7 +46,11 @@ const logResource = resource({
   entity_type: "inbound_deliveries"
 })
 
-const managed = { ability: "webhooks:manage", permission: "webhooks.manage", server_only: true } as const
+const managed = {
+  ability: "webhooks:manage",
+  permission: "webhooks.manage",
+  server_only: true
+} as const satisfies SharedDraft
 
 const list = get("/api/v1/inbound_sources", {
   ...managed,
@@ -99,17 +100,8 @@ const add = command("POST", "/api/v1/inbound_sources", {
     Effect.gen(function* () {
       const server = yield* serverContext
       const secret = input.values.secret ?? `whsec_${randomBytes(32).toString("base64")}`
-      yield* (yield* Store).apply([
-        insert(inbound_sources, {
-          ...source,
-          sealed_secret: sourceSecrets(server).seal(secret),
-          created_at: input.now,
-          updated_at: input.now,
-          deleted_at: null
-        })
-      ])
-      const { inbound_source } = yield* renderById(sourceResource, source.id, [], viewContext(input))
-      return created({ inbound_source: { ...inbound_source, secret } })
+      const row = { ...source, sealed_secret: sourceSecrets(server).seal(secret) }
+      return created(yield* madeWithSecret(sourceResource, row, secret, input))
     })
 })
 

@@ -36,7 +36,6 @@ const jobResource = (kinds: () => ReadonlyMap<string, AnyJobKind>) =>
     singular: "job",
     plural: "jobs",
     table: system_jobs,
-    heading: "Set-up",
     filters: ["kind", "status", "attempts", "owner_id", "created_at", "updated_at", "next_attempt_at"],
     sorts: ["kind", "status", "attempts", "created_at", "updated_at", "next_attempt_at"],
     order: ["-sequence"],

@@ -167,7 +167,8 @@ const attachmentsOf = (given: ReadonlyArray<MailAttachment>, errors: Errors): Re
   const inline = bytesOf(attached.filter(({ content }) => "base64" in content))
   if (total > attachments_bytes_max)
     errors["attachments"] = [
-      `The attachments have ${megabytes(total)} MB together, and a message takes ${megabytes(attachments_bytes_max)} MB: leave some out, or send a link.`
+      `The attachments have ${megabytes(total)} MB, and a message takes ${megabytes(attachments_bytes_max)} MB: ` +
+        "leave some out, or send a link."
     ]
   else if (inline > inline_bytes_max)
     errors["attachments"] = [

@@ -1,18 +1,16 @@
 /** The content of attachments, and the message as the mail library takes it. */
 import { createHash } from "node:crypto"
 import { Readable } from "node:stream"
-import { Context, Effect, type Scope, Stream } from "effect"
+import { Effect, type Scope, Stream } from "effect"
 import type { SendMailOptions } from "nodemailer"
-import type { BlobMissing, BlobStore, BlobStoreFailure } from "../files/blob-store.ts"
+import type { BlobMissing, BlobStoreFailure } from "../files/blob-store.ts"
+import { serverContext } from "../server-context.ts"
 import type { Attached, Mailbox, MailMessage } from "./message.ts"
-
-/** Where the content of attachments that are files is read from. */
-export class MailFiles extends Context.Service<MailFiles, Pick<BlobStore, "read">>()("flightcase/server/MailFiles") {}
 
 /** The same bytes for the same message: headers, order and boundaries are all settled by it. */
 export const composed = Effect.fnUntraced(function* (
   message: MailMessage
-): Effect.fn.Return<SendMailOptions, BlobMissing | BlobStoreFailure, MailFiles | Scope.Scope> {
+): Effect.fn.Return<SendMailOptions, BlobMissing | BlobStoreFailure, Scope.Scope> {
   const attachments = yield* Effect.forEach(message.attachments, (one) =>
     Effect.map(contentOf(one), (content) => ({
       filename: one.name,
@@ -46,9 +44,10 @@ const boxFor = ({ name, address }: Mailbox): { name: string; address: string } =
 /** A stream that is closed when the scope is: whoever sends it may give up before its end. */
 const contentOf = Effect.fnUntraced(function* ({
   content
-}: Attached): Effect.fn.Return<Buffer | Readable, BlobMissing | BlobStoreFailure, MailFiles | Scope.Scope> {
+}: Attached): Effect.fn.Return<Buffer | Readable, BlobMissing | BlobStoreFailure, Scope.Scope> {
   if ("base64" in content) return Buffer.from(content.base64, "base64")
-  const found = yield* (yield* MailFiles).read(content.sha256)
+  const { blobs } = yield* serverContext
+  const found = yield* blobs.read(content.sha256)
   return yield* Effect.acquireRelease(
     Effect.sync(() => {
       const stream = Readable.from(Stream.toAsyncIterable(found.content), { objectMode: false })

@@ -7,10 +7,11 @@ import type { JsonObject } from "../../core/kernel/json.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
 import { GivenUp } from "../jobs/job-kind.ts"
 import { serverContext } from "../server-context.ts"
-import { composed, type MailFiles } from "./content.ts"
+import { composed } from "./content.ts"
 import type { MailMessage, Refusal } from "./message.ts"
 import { outboxName, writeToOutbox } from "./outbox.ts"
 import { type MailServer, mailServer } from "./server-setting.ts"
+import { signing } from "./signing.ts"
 import { MailTransport } from "./transport.ts"
 
 /** Not delivered, and to be tried again. */
@@ -26,7 +27,7 @@ export interface Delivered {
   readonly failure: string | undefined
 }
 
-type Needs = Store | CommandRuntime | MailTransport | MailFiles | Scope.Scope
+type Needs = Store | CommandRuntime | MailTransport | Scope.Scope
 
 export const deliver = Effect.fnUntraced(function* (
   message: MailMessage
@@ -37,7 +38,10 @@ export const deliver = Effect.fnUntraced(function* (
     BlobMissing: () => new GivenUp({ message: "An attachment's file is gone: nothing was sent." }),
     BlobStoreFailure: (failure) => new MailDeferred({ message: `An attachment cannot be read: ${failure.message}` })
   })
-  return found.mode === "outbox" ? yield* intoOutbox(message, content) : yield* bySmtp(message, content, found.server)
+  if (found.mode === "outbox") return yield* intoOutbox(message, content)
+  const dkim = yield* signing
+  if (typeof dkim === "string") return yield* new MailDeferred({ message: dkim })
+  return yield* bySmtp(message, dkim === undefined ? content : { ...content, dkim }, found.server)
 })
 
 const intoOutbox = Effect.fnUntraced(function* (message: MailMessage, content: Content) {

@@ -1,9 +1,9 @@
 /**
- * The durable jobs of mail: `mail.send` hands a message over, and `mail.refused` tells its sender when it did not reach
- * everybody. A message may be handed over twice, when a server dies between the mail server's answer and its own
- * record of it; both have one Message-ID, by which mailboxes know the second.
+ * The durable jobs of mail (rules/conventions 19): `mail.send` hands a message over, and `mail.refused` tells its
+ * sender when it did not reach everybody. A message may be handed over twice, when a server dies between the mail
+ * server's answer and its own record of it; both have one Message-ID, by which mailboxes know the second.
  */
-import { Effect, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import type { Failure } from "../../core/kernel/failure.ts"
 import type { Settings } from "../../core/kernel/settings.ts"
@@ -12,7 +12,6 @@ import { users } from "../../core/users/schema.ts"
 import { GivenUp, type JobKind, jobKind, type JobOffer, jobOffer } from "../jobs/job-kind.ts"
 import { serverContext } from "../server-context.ts"
 import { composeMail, type MailDraft } from "./compose.ts"
-import { MailFiles } from "./content.ts"
 import { deliver, type Delivered } from "./deliver.ts"
 import { type MailMessage, mailMessage, type Refusal, refusal } from "./message.ts"
 import { MailTransport } from "./transport.ts"
@@ -29,10 +28,8 @@ export const sendMail: JobKind<MailMessage> = jobKind({
   at_a_time: 2,
   run: (message, attempt) =>
     Effect.gen(function* () {
-      const services = yield* mailServices
       const delivered = yield* deliver(message).pipe(
-        Effect.provideService(MailTransport, services.transport),
-        Effect.provideService(MailFiles, services.files),
+        Effect.provideService(MailTransport, yield* mailTransport),
         Effect.tapError((failure) =>
           attempt.is_last || failure instanceof GivenUp ? tellOfFailure(message, failure.message) : Effect.void
         )
@@ -41,13 +38,8 @@ export const sendMail: JobKind<MailMessage> = jobKind({
     })
 })
 
-/** Slices run with the server's services; these two are those of mail. */
-const mailServices = Effect.gen(function* () {
-  const transport = yield* Effect.serviceOption(MailTransport)
-  const files = yield* Effect.serviceOption(MailFiles)
-  if (transport._tag === "None" || files._tag === "None") return yield* Effect.die(new Error("mail is not set up"))
-  return { transport: transport.value, files: files.value }
-})
+/** The connections of the server that runs the job. */
+const mailTransport = Effect.map(Effect.serviceOption(MailTransport), Option.getOrThrow)
 
 /** Recipients that were deferred get a job of their own, so that the others do not get the message again. */
 const settle = Effect.fnUntraced(function* (message: MailMessage, { result, refused, remaining, failure }: Delivered) {
@@ -157,8 +149,8 @@ export interface QueuedMail {
   readonly recipients: ReadonlyArray<string>
 }
 /**
- * Queues a message in the caller's transaction. Refused with 422 where an address, or anything else of the draft, is not
- * as it must be; nothing is queued then. What becomes of it is told by its job; `mailMode` tells whether it is sent.
+ * Queues a message in the caller's transaction. Refused with 422 where an address, or anything else of the draft, is
+ * not as it must be; nothing is queued then. Its job tells what becomes of it, and `mailMode` whether it is sent.
  */
 export const queueMail = Effect.fnUntraced(function* (
   draft: MailDraft,

@@ -1,16 +1,13 @@
 /** Mail on the server: its jobs, its connections, and a message to try it. */
 import { Context, Effect, Option, Result, Schema } from "effect"
-import * as Shown from "../../core/kernel/answer-schema.ts"
 import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import { command, type Failure, type Input } from "../../core/kernel/endpoint.ts"
 import { choice, text } from "../../core/kernel/field.ts"
 import { invalidField } from "../../core/kernel/rejection.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { users } from "../../core/users/schema.ts"
-import { BlobMissing } from "../files/blob-store.ts"
 import type { ServerSlice } from "../server-slice.ts"
 import { freshMailId } from "./compose.ts"
-import { MailFiles } from "./content.ts"
 import { queueMail, sendMail, tellOfRefusal } from "./jobs.ts"
 import { type MailMode, mailMode } from "./server-setting.ts"
 import { makeMailTransport, MailTransport } from "./transport.ts"
@@ -69,10 +66,7 @@ export const mailSlice = (): ServerSlice => ({
   name: "mail",
   endpoints: [test],
   jobs: [sendMail, tellOfRefusal],
-  services: () =>
-    Context.make(MailTransport, makeMailTransport()).pipe(
-      Context.add(MailFiles, { read: (sha256) => Effect.fail(new BlobMissing({ sha256 })) })
-    ),
+  services: () => Context.make(MailTransport, makeMailTransport()),
   background: Effect.flatMap(Effect.serviceOption(MailTransport), (transport) =>
     Option.isNone(transport) ? Effect.void : Effect.addFinalizer(() => transport.value.close)
   )

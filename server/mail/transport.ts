@@ -23,12 +23,12 @@ export class MailTransport extends Context.Service<MailTransport, MailTransportS
 export interface MailWaits {
   /** To connect, be greeted and encrypt. */
   readonly connect_millis: number
-  /** Without a byte from the server. */
+  /** Without a byte from the server, which may look through a long message before it answers. */
   readonly silence_millis: number
   /** For one message, however slowly the server goes on. */
   readonly whole_millis: number
 }
-const usual_waits: MailWaits = { connect_millis: 30_000, silence_millis: 120_000, whole_millis: 900_000 }
+const usual_waits: MailWaits = { connect_millis: 30_000, silence_millis: 300_000, whole_millis: 900_000 }
 const connections_max = 2
 /** Less than any mail server waits for the next message. */
 const idle_millis = 20_000

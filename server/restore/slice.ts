@@ -5,11 +5,11 @@
  */
 import { Effect, Option } from "effect"
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
-import { postQuery, get } from "../../core/kernel/endpoint.ts"
+import { postQuery, get, type SharedDraft } from "../../core/kernel/endpoint.ts"
 import { retryOnConflict } from "../../core/kernel/engine.ts"
 import type { StoredEvent } from "../../core/kernel/event.ts"
 import { type AnyEventType, decodeData } from "../../core/kernel/event-type.ts"
-import { integer, json, list, object, text, timestamp } from "../../core/kernel/field.ts"
+import { boolean, integer, json, list, object, text, timestamp } from "../../core/kernel/field.ts"
 import { allocateIds } from "../../core/kernel/ids.ts"
 import { isJsonObject, type JsonObject } from "../../core/kernel/json.ts"
 import { eventsAfter, lastPosition } from "../../core/kernel/journal.ts"
@@ -22,6 +22,7 @@ import type { Viewer } from "../../core/kernel/viewer.ts"
 import { ServerContext } from "../server-context.ts"
 import type { ServerSlice } from "../server-slice.ts"
 import { applyRestore } from "./apply.ts"
+import { bringFiles, fileEndpoints } from "./files.ts"
 import { type Manifest, manifestOf, restored_events, type RestoreRow, restores } from "./schema.ts"
 import { ownManifest } from "./checksums.ts"
 import * as Shown from "../../core/kernel/answer-schema.ts"
@@ -30,7 +31,7 @@ import { storedEvent } from "../../sync/protocol/shape.ts"
 const events_per_page_max = 2_000
 const page_bytes_max = 64 * 1_048_576
 
-const owned = { ability: "*", permission: null, metering_weight: 0, server_only: true } as const
+const owned = { ability: "*", permission: null, metering_weight: 0, server_only: true } as const satisfies SharedDraft
 /** 403 for everybody but the owner, as all data of the business leaves or arrives. */
 const ownerOnly = ({ viewer }: { readonly viewer: Viewer }): Effect.Effect<void, Rejection> =>
   viewer.is_owner
@@ -206,7 +207,10 @@ const finish = postQuery("/api/v1/system/restores/{id}/finish", {
   summary: "Become what the journal tells, if its tables come to what the export said",
   ...owned,
   params: { id: { table: restores } },
-  run: ({ viewer, rows, now }) =>
+  fields: {
+    accept_missing_files: boolean({ default: false, describe: "Bring the journal in though files it names are lost" })
+  },
+  run: ({ viewer, rows, now, values }) =>
     Effect.gen(function* () {
       yield* ownerOnly({ viewer })
       const store = yield* Store
@@ -219,6 +223,7 @@ const finish = postQuery("/api/v1/system/restores/{id}/finish", {
           yield* store.run("update journal_head set position = position where id = 1")
           yield* nothingHappened
           yield* applyRestore(catalogue, manifestOf(rows.id), now)
+          yield* bringFiles(catalogue, values.accept_missing_files === true)
           yield* store.apply([{ op: "update", table: restores, key: rows.id.id, set: { finished_at: now } }])
           return ok(yield* progressOf({ ...rows.id, finished_at: now }))
         })
@@ -306,6 +311,7 @@ export const restoreSlice: ServerSlice = {
         })
     }),
     receive,
-    finish
+    finish,
+    ...fileEndpoints(owned, ownerOnly)
   ]
 }

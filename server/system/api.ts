@@ -1,7 +1,7 @@
 /** Endpoints about the server itself: health, OpenAPI, the endpoint catalogue, measurements. */
 import { Clock, Effect, Option } from "effect"
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
-import { type Answer, get } from "../../core/kernel/endpoint.ts"
+import { type Answer, get, type SharedDraft } from "../../core/kernel/endpoint.ts"
 import type { JsonObject } from "../../core/kernel/json.ts"
 import { lastPosition } from "../../core/kernel/journal.ts"
 import { notFound } from "../../core/kernel/rejection.ts"
@@ -21,7 +21,13 @@ import { makeMetrics } from "./metrics.ts"
 import { openApi } from "./openapi.ts"
 import { choice, integer, text, timestamp } from "../../core/kernel/field.ts"
 
-const open = { ability: null, permission: null, metering_weight: 0, public: true, server_only: true } as const
+const open = {
+  ability: null,
+  permission: null,
+  metering_weight: 0,
+  public: true,
+  server_only: true
+} as const satisfies SharedDraft
 
 /** 200, or 503 with the reason, which monitors notice; reads may work all the same. */
 const healthAnswer = (dialect: string, condition: Condition, now: string): HealthAnswer => {

@@ -3,12 +3,12 @@
  * users those of people who may do no more than they. The secret is shown once.
  */
 import { Effect, Result } from "effect"
-import { insert, remove, type RowChange, updateWhere } from "../../core/kernel/row-change.ts"
+import { remove, type RowChange, updateWhere } from "../../core/kernel/row-change.ts"
 import { command, type Failure, get } from "../../core/kernel/endpoint.ts"
 import { journal } from "../../core/kernel/journal.ts"
 import type { FieldErrors } from "../../core/kernel/rejection.ts"
 import { forbidden, invalid, type Rejection } from "../../core/kernel/rejection.ts"
-import { created, listOf, noContent, resource, renderById, viewContext, ok } from "../../core/kernel/resource.ts"
+import { created, listOf, noContent, resource, viewContext, ok } from "../../core/kernel/resource.ts"
 import { type Settings, settingNumber } from "../../core/kernel/settings.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { hasAbility, hasOnePermission, type Viewer } from "../../core/kernel/viewer.ts"
@@ -18,11 +18,11 @@ import { anonymous_name } from "../../core/users/anonymous.ts"
 import { roles } from "../../core/users/schema.ts"
 import { isAdministrator, missingRight } from "../../core/users/rights.ts"
 import { tokensIssuedBy } from "../../sync/server/devices.ts"
+import { madeWithSecret, withSecret } from "../secret-shown-once.ts"
 import type { ServerSlice } from "../server-slice.ts"
 import { type User, userById } from "../users.ts"
 import { tokenEvents, tokenIssued, tokenRevoked } from "./events.ts"
 import { hashOf, secretFor, type TokenRow, token_fields, tokens } from "./schema.ts"
-import { text } from "../../core/kernel/field.ts"
 import * as Shown from "../../core/kernel/answer-schema.ts"
 
 export const tokenResource = resource({
@@ -33,11 +33,7 @@ export const tokenResource = resource({
 })
 
 /** A token just issued: the only answer with its secret. */
-const issuedResource = {
-  ...tokenResource,
-  title: "IssuedToken",
-  shows: { secret: text({ describe: "What the Authorization header bears; told once" }) }
-}
+const issuedResource = withSecret(tokenResource, "IssuedToken", "What the Authorization header bears; told once")
 
 const manages_users = "users.edit"
 /** Whether this person may see and revoke tokens of others. */
@@ -121,25 +117,11 @@ const issue = (abilities: () => ReadonlySet<string>) =>
     },
     result: Shown.keys(issued_columns),
     // Within the transaction that records the event.
-    respond: (result, input) =>
-      Effect.gen(function* () {
-        const store = yield* Store
-        const id = result.id
-        const secret = secretFor(id)
-        yield* store.apply([
-          insert(tokens, {
-            ...result,
-            hash: hashOf(secret),
-            last_used_at: null,
-            revoked_at: null,
-            created_at: input.now,
-            updated_at: input.now,
-            deleted_at: null
-          })
-        ])
-        const { token } = yield* renderById(tokenResource, id, [], viewContext(input))
-        return created({ token: { ...token, secret } })
-      })
+    respond: (result, input) => {
+      const secret = secretFor(result.id)
+      const row = { ...result, hash: hashOf(secret), last_used_at: null, revoked_at: null }
+      return Effect.map(madeWithSecret(tokenResource, row, secret, input), created)
+    }
   })
 
 const refusalToIssue = (

@@ -20,7 +20,7 @@ export const tokens = table(
   {
     ...token_fields,
     /** SHA-256 of the whole secret, in hex. */
-    hash: text({ hidden: true, length: 64 }),
+    hash: text({ secret: true, length: 64 }),
     last_used_at: timestamp({ nullable: true, computed: true }),
     /** Set when its user is deactivated; it stays set when the account is activated again. */
     revoked_at: timestamp({ nullable: true, hidden: true, computed: true })

@@ -42,7 +42,7 @@ export interface BundleParts {
   readonly replica: Replica
   readonly run: <A>(effect: Effect.Effect<A, Failure, Store | CommandRuntime>) => Promise<A>
   /** The content of a file that waits here; undefined where it is lost. */
-  readonly contentOf: (sha256: string) => Promise<Uint8Array | undefined>
+  readonly contentOf: (sha256: string) => Uint8Array | undefined
 }
 export interface ExportedBundle {
   readonly text: string
@@ -76,7 +76,7 @@ export const exportBundle = async (
   }
   const { position, offset, handle } = await run(replica.position)
   const pending = outbox.toSend()
-  const { commands, files, lost_files } = await contentsOf(pending, contentOf)
+  const { commands, files, lost_files } = contentsOf(pending, contentOf)
   const short = leasedTables(catalogue).filter(
     (table) => outbox.idsLeft(table) < catalogue.table(table).lease_block_size / 2
   )
@@ -107,10 +107,7 @@ export const exportBundle = async (
 
 type Contents = Required<Pick<CommandsBody, "commands" | "files" | "lost_files">>
 /** As many of the first commands as one bundle carries, at least one, with the files they name. */
-const contentsOf = async (
-  pending: ReadonlyArray<WireCommand>,
-  contentOf: BundleParts["contentOf"]
-): Promise<Contents> => {
+const contentsOf = (pending: ReadonlyArray<WireCommand>, contentOf: BundleParts["contentOf"]): Contents => {
   const commands: Array<WireCommand> = []
   const files = new Map<string, string>()
   const lost = new Set<string>()
@@ -122,7 +119,7 @@ const contentsOf = async (
     const more = new Map<string, string>()
     for (const sha256 of contentsNamed([wire])) {
       if (files.has(sha256) || lost.has(sha256)) continue
-      const content = await contentOf(sha256)
+      const content = contentOf(sha256)
       if (content === undefined) lost.add(sha256)
       else more.set(sha256, Buffer.from(content).toString("base64"))
     }

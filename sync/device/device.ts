@@ -279,10 +279,10 @@ const askOver =
     const ask = (whole: Request): Promise<QueryResult> => run(asAnswer(replica.ask(whole, options?.plan ?? false)))
     try {
       if (sources === undefined) return await ask(request)
-      const files = await keepFiles(folder, sources)
+      const files = keepFiles(folder, sources)
       try {
         const answer = await ask({ ...request, files })
-        if (answer.command !== undefined) await keepAgain(folder, sources, files)
+        if (answer.command !== undefined) keepAgain(folder, sources, files)
         return answer
       } finally {
         pruneFiles(

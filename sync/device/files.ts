@@ -11,11 +11,14 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
+  readFileSync,
+  readSync,
+  renameSync,
   rmSync,
   statSync,
-  utimesSync
+  utimesSync,
+  writeSync
 } from "node:fs"
-import { type FileHandle, open, readFile, rename } from "node:fs/promises"
 import { join } from "node:path"
 import type { UploadedFile } from "../../core/kernel/endpoint.ts"
 import { upload_bytes_max } from "../../core/kernel/body-limits.ts"
@@ -24,118 +27,76 @@ import type { Outbox } from "./outbox/outbox.ts"
 import type { Remote } from "./remote.ts"
 import type { WaitingFiles } from "./sync.ts"
 
-/** A file on this machine that a request is to send. */
+/** A file on this machine that a request is to send; its type is as whoever names it found it. */
 export interface SourceFile extends UploadedFile {
   readonly path: string
 }
 export interface SourceFiles {
   readonly [field: string]: SourceFile
 }
+interface KeptFiles {
+  readonly [field: string]: UploadedFile
+}
 
 const filesFolder = (folder: string): string => join(folder, "files")
 export const waitingPath = (folder: string, sha256: string): string => join(filesFolder(folder), sha256)
 export const isWaiting = (folder: string, sha256: string): boolean => existsSync(waitingPath(folder, sha256))
+/** What waits here, as it was recorded; undefined where it is lost. */
+export const contentOf = (folder: string, sha256: string): Uint8Array | undefined => {
+  if (!isWaiting(folder, sha256)) return undefined
+  const content = readFileSync(waitingPath(folder, sha256))
+  return createHash("sha256").update(content).digest("hex") === sha256 ? content : undefined
+}
 
-const sample_bytes = 8_192
-/** By its first bytes, as the server tells it. */
-const typeOf = async (sample: Uint8Array): Promise<string> => {
-  const { fileTypeFromBuffer } = await import("file-type")
-  const found = await fileTypeFromBuffer(sample).catch(() => undefined)
-  return found?.mime ?? "application/octet-stream"
+const opened = <A>(path: string, flags: string, work: (file: number) => A): A => {
+  const file = openSync(path, flags, 0o600)
+  try {
+    return work(file)
+  } finally {
+    closeSync(file)
+  }
 }
 
 const part_bytes = 65_536
-interface Copied {
-  readonly sha256: string
-  readonly size_bytes: number
-  readonly sample: Uint8Array
-}
-/** Copies up to the limit and one byte; nothing is written where `to` is undefined. */
-const copy = async (from: FileHandle, to: FileHandle | undefined): Promise<Copied> => {
+/** Copies no more than the limit and what tells that there is more. */
+const copy = (from: number, to: number): Pick<UploadedFile, "sha256" | "size_bytes"> => {
   const hash = createHash("sha256")
   const buffer = new Uint8Array(part_bytes)
-  const sample = new Uint8Array(sample_bytes)
   let size_bytes = 0
-  for (;;) {
-    const { bytesRead } = await from.read(buffer, 0, part_bytes, null)
-    if (bytesRead === 0) break
-    const part = buffer.subarray(0, bytesRead)
-    if (size_bytes < sample_bytes) sample.set(part.subarray(0, sample_bytes - size_bytes), size_bytes)
-    size_bytes += bytesRead
-    if (size_bytes > upload_bytes_max) break
+  while (size_bytes <= upload_bytes_max) {
+    const part = buffer.subarray(0, readSync(from, buffer))
+    if (part.length === 0) break
+    size_bytes += part.length
     hash.update(part)
-    for (let rest = part; to !== undefined && rest.length > 0;)
-      rest = rest.subarray((await to.write(rest)).bytesWritten)
+    for (let rest = part; rest.length > 0;) rest = rest.subarray(writeSync(to, rest))
   }
-  return { sha256: hash.digest("hex"), size_bytes, sample: sample.subarray(0, size_bytes) }
-}
-
-/** The content of a file as it is now; undefined where it cannot be read. */
-const contentAt = async (path: string): Promise<string | undefined> => {
-  const file = await open(path, "r").catch(() => undefined)
-  if (file === undefined) return undefined
-  try {
-    return (await copy(file, undefined)).sha256
-  } catch {
-    return undefined
-  } finally {
-    await file.close()
-  }
-}
-/** Whether the content waits here as it was recorded. */
-export const isWhole = async (folder: string, sha256: string): Promise<boolean> =>
-  (await contentAt(waitingPath(folder, sha256))) === sha256
-
-/** What waits here, as it was recorded; undefined where it is lost. */
-export const contentOf = async (folder: string, sha256: string): Promise<Uint8Array | undefined> => {
-  const content = await readFile(waitingPath(folder, sha256)).catch(() => undefined)
-  return content !== undefined && createHash("sha256").update(content).digest("hex") === sha256 ? content : undefined
-}
-
-/** Names are on disk once their folder is. */
-const syncFolder = (path: string): void => {
-  const folder = openSync(path, "r")
-  try {
-    fsyncSync(folder)
-  } finally {
-    closeSync(folder)
-  }
+  fsyncSync(to)
+  return { sha256: hash.digest("hex"), size_bytes }
 }
 
 /** Keeps a copy of a file. When it answers, the copy is on disk; where it throws, nothing is left of it. */
-const keepOne = async (folder: string, field: string, source: SourceFile): Promise<UploadedFile> => {
+const keepOne = (folder: string, field: string, { name, mime_type, path }: SourceFile): UploadedFile => {
   const into = filesFolder(folder)
   if (!existsSync(into)) {
     mkdirSync(into, { recursive: true, mode: 0o700 })
-    syncFolder(folder)
+    opened(folder, "r", fsyncSync)
   }
   const part = join(into, `${randomUUID()}.part`)
-  const from = await open(source.path, "r")
   try {
-    const to = await open(part, "wx", 0o600)
-    const copied = await (async () => {
-      try {
-        const done = await copy(from, to)
-        await to.sync()
-        return done
-      } finally {
-        await to.close()
-      }
-    })()
-    if (copied.size_bytes > upload_bytes_max) throw tooLarge(field, source)
-    const { sample, ...content } = copied
-    const kept = { name: source.name, ...content, mime_type: await typeOf(sample) }
-    await rename(part, waitingPath(folder, kept.sha256))
-    // As of now, whenever the file was written: what nobody names yet is not old.
-    utimesSync(waitingPath(folder, kept.sha256), new Date(), new Date())
-    syncFolder(into)
-    return kept
+    const content = opened(path, "r", (from) => opened(part, "wx", (to) => copy(from, to)))
+    if (content.size_bytes > upload_bytes_max) throw tooLarge(field, name)
+    const kept = waitingPath(folder, content.sha256)
+    renameSync(part, kept)
+    // As of now, whenever the same was kept before: what nobody names yet is not old.
+    utimesSync(kept, new Date(), new Date())
+    // A name is on disk once its folder is.
+    opened(into, "r", fsyncSync)
+    return { name, mime_type, ...content }
   } finally {
-    await from.close()
     rmSync(part, { force: true })
   }
 }
-const tooLarge = (field: string, { name }: SourceFile): Rejection =>
+const tooLarge = (field: string, name: string): Rejection =>
   invalidField(
     field,
     `The file must not be larger than ${upload_bytes_max / 1_048_576} MB (${upload_bytes_max} bytes); ${name} is.`
@@ -151,14 +112,9 @@ const asRefusal = (error: unknown): unknown =>
     : error
 
 /** Keeps copies of all files of a request, or none. Throws Rejection where one is too large, or there is no room. */
-export const keepFiles = async (
-  folder: string,
-  sources: SourceFiles
-): Promise<{ readonly [field: string]: UploadedFile }> => {
-  const kept: { [field: string]: UploadedFile } = {}
+export const keepFiles = (folder: string, sources: SourceFiles): KeptFiles => {
   try {
-    for (const [field, source] of Object.entries(sources)) kept[field] = await keepOne(folder, field, source)
-    return kept
+    return Object.fromEntries(Object.entries(sources).map(([field, source]) => [field, keepOne(folder, field, source)]))
   } catch (error) {
     throw asRefusal(error)
   }
@@ -167,22 +123,18 @@ export const keepFiles = async (
  * After the command was recorded: another process, whose command had the same content and was refused, may have removed
  * it meanwhile.
  */
-export const keepAgain = async (
-  folder: string,
-  sources: SourceFiles,
-  kept: { readonly [field: string]: UploadedFile }
-): Promise<void> => {
+export const keepAgain = (folder: string, sources: SourceFiles, kept: KeptFiles): void => {
   for (const [field, source] of Object.entries(sources)) {
     const sha256 = kept[field]?.sha256
-    if (sha256 !== undefined && !isWaiting(folder, sha256)) await keepOne(folder, field, source)
+    if (sha256 !== undefined && !isWaiting(folder, sha256)) keepOne(folder, field, source)
   }
 }
 
 /** Younger than this, a file nobody names may be one whose command is about to be recorded. */
 const orphaned_after_millis = 3_600_000
 /**
- * Removes files that no unsettled command names: those of settled commands at once, what a crash left behind when it is
- * old, and with `at_once` whatever was just refused.
+ * Removes files that no unsettled command names: those of settled commands and those given at once, what a crash left
+ * behind when it is old.
  */
 export const pruneFiles = (
   folder: string,
@@ -190,15 +142,14 @@ export const pruneFiles = (
   at_once: ReadonlyArray<string> = []
 ): void => {
   const into = filesFolder(folder)
-  if (!existsSync(into)) return
-  const names = readdirSync(into)
+  const names = existsSync(into) ? readdirSync(into) : []
   if (names.length === 0) return
   const { unsettled, settled } = outbox.filesNamed()
-  const old = Date.now() - orphaned_after_millis
+  const old_millis = Date.now() - orphaned_after_millis
   for (const name of names) {
-    const path = join(into, name)
     if (unsettled.has(name)) continue
-    const is_old = (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Infinity) < old
+    const path = join(into, name)
+    const is_old = (statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Infinity) < old_millis
     if (settled.has(name) || at_once.includes(name) || is_old) rmSync(path, { force: true })
   }
 }
@@ -216,8 +167,8 @@ export const waitingFiles = ({ folder, outbox, remote, replica_id }: FilesParts)
     const lost: Array<string> = []
     for (const [done, sha256] of wanted.entries()) {
       progress?.({ phase: "files", done, total: wanted.length })
-      if (await isWhole(folder, sha256)) await remote.sendFile(replica_id, sha256, waitingPath(folder, sha256))
-      else lost.push(sha256)
+      if (contentOf(folder, sha256) === undefined) lost.push(sha256)
+      else await remote.sendFile(replica_id, sha256, waitingPath(folder, sha256))
     }
     if (wanted.length > 0) progress?.({ phase: "files", done: wanted.length, total: wanted.length })
     return lost

@@ -2,7 +2,7 @@
 import { commandDecided } from "../protocol/events.ts"
 import { Effect } from "effect"
 import type { Slice } from "../../core/kernel/catalogue.ts"
-import { postQuery, get } from "../../core/kernel/endpoint.ts"
+import { postQuery, get, type SharedDraft } from "../../core/kernel/endpoint.ts"
 import { retryOnConflict } from "../../core/kernel/engine.ts"
 import { integer, list, text } from "../../core/kernel/field.ts"
 import { allocateIds } from "../../core/kernel/ids.ts"
@@ -23,13 +23,13 @@ import { fileEndpoints } from "./files-api.ts"
 import { lease } from "./leases.ts"
 import { requireOwnReplica } from "./push.ts"
 import { shapeAnswer } from "./shape.ts"
-import { replicas, sync_tables, verdicts_before } from "./tables.ts"
+import { replicas, sync_tables, verdicts_by_device } from "./tables.ts"
 import * as Shown from "../../core/kernel/answer-schema.ts"
 import { lease as leaseAnswer, serverInfo, verdicts as verdictsAnswer } from "../protocol/answers.ts"
 import { messagesShown, mustRefetchShown, shape_says } from "./answers.ts"
 
-const reads = { ability: "sync:read", permission: null, metering_weight: 0 } as const
-const writes = { ability: "sync:write", permission: null, metering_weight: 0 } as const
+const reads = { ability: "sync:read", permission: null, metering_weight: 0 } as const satisfies SharedDraft
+const writes = { ability: "sync:write", permission: null, metering_weight: 0 } as const satisfies SharedDraft
 
 /** A device just enrolled, and what its user's token may do. */
 const { deleted_at: _deleted, ...enrolled } = replicas.columns
@@ -166,7 +166,7 @@ const push = postQuery("/api/v1/sync/commands", {
 export const syncSlice: Slice = {
   name: "sync",
   server_tables: [...sync_tables, replica_devices],
-  successions: [verdicts_before],
+  migrations: [verdicts_by_device],
   events: [commandDecided],
   endpoints: [
     enrol,

@@ -7,7 +7,8 @@ import {
   type CallerContext,
   type Failure,
   get,
-  type Input
+  type Input,
+  type SharedDraft
 } from "../../core/kernel/endpoint.ts"
 import { insert, update } from "../../core/kernel/row-change.ts"
 import { integer, list, object, text } from "../../core/kernel/field.ts"
@@ -89,8 +90,18 @@ export const deviceResource = resource({
     position: positions.get(row.id) ?? 0
   })
 })
-const reads = { ability: "sync:read", permission: null, metering_weight: 0, server_only: true } as const
-const writes = { ability: "sync:write", permission: null, metering_weight: 0, server_only: true } as const
+const reads = {
+  ability: "sync:read",
+  permission: null,
+  metering_weight: 0,
+  server_only: true
+} as const satisfies SharedDraft
+const writes = {
+  ability: "sync:write",
+  permission: null,
+  metering_weight: 0,
+  server_only: true
+} as const satisfies SharedDraft
 
 const managesDevices = (viewer: Viewer): boolean => hasOnePermission(viewer, "users.edit")
 type OneReplica = { readonly id: { readonly table: typeof replicas } }

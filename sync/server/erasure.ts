@@ -7,7 +7,7 @@ import { type Scrubs, type StoredEvent, scrubsOf, streamOf } from "../../core/ke
 import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { users } from "../../core/users/schema.ts"
-import { replica_verdicts, replicas, verdicts_before } from "./tables.ts"
+import { replica_verdicts, replicas, verdicts_before_devices } from "./tables.ts"
 
 export const textDigest = (text: string): string => createHash("sha256").update(text).digest("hex")
 const digest_length = textDigest("").length
@@ -43,7 +43,7 @@ export const eraseFromDevices = (
     // The table those releases kept them in is read no more, but not dropped either.
     const [before] = yield* store.run<{ name: string | null }>(
       store.dialect === "pg" ? "select to_regclass($1)::text as name" : "select name from sqlite_master where name = ?",
-      [verdicts_before.from]
+      [verdicts_before_devices]
     )
-    if (before?.name != null) yield* store.run(`update ${verdicts_before.from} set fingerprint = ''`)
+    if (before?.name != null) yield* store.run(`update ${verdicts_before_devices} set fingerprint = ''`)
   })

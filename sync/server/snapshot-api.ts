@@ -1,6 +1,6 @@
 /** The endpoints of fills and checksums (see sync/protocol/snapshot.ts). */
 import { Effect } from "effect"
-import { type Endpoint, type Failure, get, type Input } from "../../core/kernel/endpoint.ts"
+import { type Endpoint, type Failure, get, type Input, type SharedDraft } from "../../core/kernel/endpoint.ts"
 import { integer, text } from "../../core/kernel/field.ts"
 import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
@@ -9,7 +9,12 @@ import { checksumsAnswer, planAnswer, rows_per_page_max, rowsAnswer, type Snapsh
 import { checksumPage, snapshotPage, snapshotPlan } from "../protocol/snapshot.ts"
 import { mustRefetchShown, private_says, shape_says } from "./answers.ts"
 
-const reads = { ability: "sync:read", permission: null, metering_weight: 0, server_only: true } as const
+const reads = {
+  ability: "sync:read",
+  permission: null,
+  metering_weight: 0,
+  server_only: true
+} as const satisfies SharedDraft
 const refetch_says = { ...private_says, "Electric-Handle": shape_says["Electric-Handle"] }
 const replica_id = integer({ required: true, min: 1 })
 const place = {

@@ -1,10 +1,10 @@
 /** The server's tables about devices, outside the journal. */
 import { Effect } from "effect"
-import type { TableSuccession } from "../../core/kernel/catalogue.ts"
 import { boolean, integer, json, text, timestamp } from "../../core/kernel/field.ts"
 import { type Json } from "../../core/kernel/json.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { plainTable, table } from "../../core/kernel/table.ts"
+import type { TableMigration } from "../../core/kernel/table-migration.ts"
 
 export const replicas = table(
   "replicas",
@@ -70,21 +70,19 @@ export const id_claims = plainTable("id_claims", "key", {
   passed: integer({ max: Number.MAX_SAFE_INTEGER })
 })
 
-/** Until schema 2 verdicts were kept by the command's id alone. */
-export const verdicts_before: TableSuccession = {
+/** Until schema 2 verdicts were kept here, by the command's id alone. The table stays and is not read again. */
+export const verdicts_before_devices = "replica_commands"
+export const verdicts_by_device: TableMigration = {
+  id: 1,
+  name: "verdicts_by_device",
   table: replica_verdicts,
-  from: "replica_commands",
-  columns: {
-    key: "replica_id || ':' || id",
-    replica_id: "replica_id",
-    id: "id",
-    n: "n",
-    fingerprint: "fingerprint",
-    accepted: "accepted",
-    position: `"position"`,
-    error: "error",
-    decided_at: "decided_at"
-  }
+  from: verdicts_before_devices,
+  up: ({ run }) =>
+    run(
+      `insert into replica_verdicts (key, replica_id, id, n, fingerprint, accepted, "position", error, decided_at) ` +
+        `select replica_id || ':' || id, replica_id, id, n, fingerprint, accepted, "position", error, decided_at ` +
+        `from ${verdicts_before_devices}`
+    )
 }
 
 /**

@@ -14,12 +14,14 @@ const benches: { readonly [name: string]: () => Promise<() => Promise<void>> } =
   write: async () => (await import("./write.ts")).write,
   availability: async () => (await import("./availability.ts")).availability,
   pricing: async () => (await import("./pricing.ts")).pricing,
+  jobs: async () => (await import("./jobs.ts")).jobs,
   order: async () => (await import("./order.ts")).order,
   list: async () => (await import("./list.ts")).list,
   cli: async () => (await import("./cli.ts")).cli,
   fill: async () => (await import("./fill.ts")).fill,
   offline: async () => (await import("./offline.ts")).offline,
-  visible: async () => (await import("./visible.ts")).visible
+  visible: async () => (await import("./visible.ts")).visible,
+  print: async () => (await import("./print.ts")).print
 }
 
 const { values, positionals } = parseArgs({

@@ -1,5 +1,6 @@
 /** A message to try the mail settings, from the command line. */
 import { afterAll, beforeAll, expect, it } from "vitest"
+import { mailServer, replies } from "../server/mail/smtp.ts"
 import { openPlace, owner_token, type Place, runHere as run } from "./session.ts"
 
 let place: Place
@@ -18,6 +19,33 @@ it("says that nothing is sent where no mail server is set", async () => {
   expect(tried.out).toMatch(/^mail\.send:test\.[0-9a-f-]{36}\n$/)
   const data = await run(place, ["mail", "test", "--json"])
   expect(JSON.parse(data.out)).toMatchObject({ mode: "outbox", job_id: expect.stringMatching(/^mail\.send:test\./) })
+})
+it("waits for what comes of it, and tells that", async () => {
+  const smtp = await mailServer({
+    recipient: (address) => (address.startsWith("gone") ? replies(550, "No such mailbox") : undefined)
+  })
+  try {
+    const set = ["settings", "update", "mail", "-d", JSON.stringify({ settings: { smtp_url: smtp.url } })]
+    expect((await run(place, set)).code).toBe(0)
+    expect(await run(place, ["mail", "test", "ann@customer.example", "--wait"])).toMatchObject({
+      code: 0,
+      err: "A message to ann@customer.example is on its way to the mail server.\n",
+      out: expect.stringMatching(/^The mail server took it: 250 /)
+    })
+    expect(smtp.taken.map(({ to }) => to)).toEqual([["ann@customer.example"]])
+    expect(await run(place, ["mail", "test", "gone@customer.example", "--wait", "30"])).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/Not sent: .*No such mailbox/)
+    })
+    const data = await run(place, ["mail", "test", "gone@customer.example", "--wait", "30", "--json"])
+    expect([data.code, JSON.parse(data.out).job.status]).toEqual([1, "failed"])
+  } finally {
+    await smtp.close()
+  }
+  expect(await run(place, ["mail", "test", "ann@customer.example", "--wait", "2"])).toMatchObject({
+    code: 1,
+    out: expect.stringMatching(/^Not sent yet: The mail server could not be reached.* It is tried again at \d{4}-/)
+  })
 })
 it("refuses what is no address, and needs the server", async () => {
   expect(await run(place, ["mail", "test", "ann"])).toMatchObject({

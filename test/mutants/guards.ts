@@ -21,6 +21,14 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
+    name: "a file that somebody else sent opens to whoever knows its SHA-256",
+    file: "sync/server/files.ts",
+    within: "keyOf",
+    find: "`${user_id}:${sha256}`",
+    replace: '`${user_id > 0 ? "" : user_id}:${sha256}`',
+    killed_by: [{ file: "test/sync/attachments.test.ts", test: "are not opened by a SHA-256 alone", engine: "sqlite" }]
+  },
+  {
     name: "a token is believed for a quarter of an hour",
     file: "server/tokens/authenticate.ts",
     within: "believed_millis",

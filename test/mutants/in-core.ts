@@ -278,5 +278,19 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     find: "request.lines.filter((line) => !line.is_optional)",
     replace: "request.lines.filter(() => true)",
     killed_by: [{ file: "test/core/pricing/totals.test.ts", test: "leaves optional lines and costs out" }]
+  },
+  {
+    name: "a unit that is out with one order is booked out with another",
+    file: "core/opportunities/units/lifecycle.ts",
+    within: "notOutElsewhere",
+    find: "return holder === undefined",
+    replace: "return holder !== null",
+    killed_by: [
+      {
+        file: "test/core/opportunities/units/allocation.test.ts",
+        test: "a unit of a kit is out with one order at a time",
+        engine: "sqlite"
+      }
+    ]
   }
 ]

@@ -75,7 +75,7 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     name: "verdicts of the release before are forgotten",
     file: "sync/server/api.ts",
     within: "syncSlice",
-    find: "successions: [verdicts_before],",
+    find: "migrations: [verdicts_by_device],",
     replace: "",
     killed_by: [
       { file: "test/sync/used-ids.test.ts", test: "is known after a start of this release", engine: "sqlite" }
@@ -109,8 +109,8 @@ export const verdict_mutants: ReadonlyArray<Mutant> = [
     name: "a command's effects and its verdict are committed apart",
     file: push,
     within: "decidePushed",
-    find: "return yield* store.transaction(decideOnce(replica_id, command, viewer))",
-    replace: "return yield* decideOnce(replica_id, command, viewer)",
+    find: "return yield* store.transaction(decideOnce(replica_id, command, viewer, lost))",
+    replace: "return yield* decideOnce(replica_id, command, viewer, lost)",
     killed_by: [
       {
         file: "test/sync/whole-or-not.test.ts",
@@ -494,6 +494,24 @@ export const reader_mutants: ReadonlyArray<Mutant> = [
         test: "between the look at the journal and the rows come with them",
         engine: "sqlite"
       }
+    ]
+  },
+  {
+    name: "a webhook signed long ago is taken",
+    file: "server/inbound/signature.ts",
+    within: "isTimely",
+    find: "&& Math.abs(now_millis / 1_000 - Number(seconds)) <= tolerance_seconds",
+    replace: "&& now_millis / tolerance_seconds > 0",
+    killed_by: [{ file: "test/server/inbound/signature.test.ts", test: "may lie five minutes from now" }]
+  },
+  {
+    name: "a webhook that came before is not looked for",
+    file: "server/inbound/receive.ts",
+    within: "keep",
+    find: "if (yield* store.exists(inbound_deliveries, { source: source.name, delivery_id })) return",
+    replace: "",
+    killed_by: [
+      { file: "test/server/inbound/inbound.test.ts", test: "sent twenty times at once are one row", engine: "sqlite" }
     ]
   }
 ]

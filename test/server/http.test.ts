@@ -1,4 +1,5 @@
-import { connect } from "node:net"
+import { subscribe, unsubscribe } from "node:diagnostics_channel"
+import { connect, type Socket } from "node:net"
 import { once } from "node:events"
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -48,6 +49,32 @@ describe("over a socket", () => {
     expect(bare.headers.get("content-length")).toBe(whole.headers.get("content-length"))
     expect(Number(whole.headers.get("content-length"))).toBe((await whole.arrayBuffer()).byteLength)
     expect((await bare.arrayBuffer()).byteLength).toBe(0)
+  })
+  it("an answer in JSON leaves in one write with its headers", async () => {
+    const writes: Array<string> = []
+    const watch = (message: unknown): void => {
+      const { socket } = message as { readonly socket: Socket }
+      const write = socket._write.bind(socket),
+        writev = socket._writev?.bind(socket)
+      socket._write = (chunk, encoding, done) => {
+        writes.push(String(chunk))
+        write(chunk, encoding, done)
+      }
+      socket._writev = (chunks, done) => {
+        writes.push(...chunks.map(({ chunk }) => String(chunk)))
+        writev?.(chunks, done)
+      }
+    }
+    subscribe("net.server.socket", watch)
+    try {
+      expect(await raw(head("GET /api/v1/products?per_page=1 HTTP/1.1", ["Connection: close"]))).toMatch(
+        /^HTTP\/1\.1 200 /
+      )
+    } finally {
+      unsubscribe("net.server.socket", watch)
+    }
+    expect(writes).toHaveLength(1)
+    expect(writes[0]).toMatch(/^HTTP\/1\.1 200 [^]*\r\n\r\n\{"products":[^]*\}$/)
   })
   it("a body without an announced length is counted as it comes", async () => {
     const stream = (length: number) =>

@@ -5,6 +5,7 @@ import type { Field, Fields } from "../../core/kernel/field.ts"
 import type { Json, JsonObject } from "../../core/kernel/json.ts"
 import type { Table } from "../../core/kernel/table.ts"
 import { targets } from "./targets.ts"
+import { anyFile } from "./files.ts"
 import type { Random } from "./random.ts"
 
 export type Row = { readonly [column: string]: unknown }
@@ -35,7 +36,8 @@ export const anyCommand = async (random: Random, look: Look, endpoint: CommandEn
     aimed?.body !== undefined && random.happens(0.8)
       ? aimed.body
       : { ...(await anyBody(random, look, endpoint.fields as Fields)), ...aimed?.body }
-  return requestOf(endpoint, { params, body })
+  const request = requestOf(endpoint, { params, body })
+  return endpoint.uploads && random.happens(0.9) ? { ...request, files: { file: anyFile(random) } } : request
 }
 
 /** One of the newest few rows of a table that can be used; `undefined` when there is none. */

@@ -203,6 +203,13 @@ export const openDevice = async (opening: Opening): Promise<Device> => {
           outbox: process.outbox,
           replica: process.replica,
           remote: network,
+          files: {
+            send: async (named) => {
+              for (const sha256 of await network.wantedFiles(id, named)) await network.sendFile(id, sha256, "")
+              return []
+            },
+            prune: () => {}
+          },
           run: process.run,
           snapshot_beyond: opening.snapshot_beyond
         })

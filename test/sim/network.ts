@@ -8,6 +8,8 @@ import { reader_grants } from "../../sync/server/tables.ts"
 import { type Remote, Unreachable } from "../../sync/device/remote.ts"
 import type { SnapshotPlan } from "../../sync/protocol/snapshot.ts"
 import { type LeaseRange, type Verdict, toWireCommand } from "../../sync/protocol/wire.ts"
+import { decodeWanted } from "../../sync/protocol/answers.ts"
+import { fileOf } from "./files.ts"
 import type { Random } from "./random.ts"
 import type { Faults } from "./faults.ts"
 import type { SimulatedServer, Trace } from "./server.ts"
@@ -32,7 +34,7 @@ export const flakyNetwork = ({
   viewer,
   online,
   trace
-}: Network): Pick<Remote, "push" | "pull" | "lease" | "plan" | "rows"> => {
+}: Network): Pick<Remote, "push" | "pull" | "lease" | "plan" | "rows" | "sendFile" | "wantedFiles"> => {
   const lost = (what: string): Unreachable => {
     trace(`  ${what} was lost`)
     return new Unreachable("sim", new Error(`${what} was lost`))
@@ -54,13 +56,20 @@ export const flakyNetwork = ({
     return reply
   }
   let held_back: Array<{ readonly request: Request; readonly restored: number }> = []
-  const send = (method: string, path: string, body: Json | undefined, query: Request["query"] = []): Promise<Answer> =>
+  const send = (
+    method: string,
+    path: string,
+    body: Json | undefined,
+    query: Request["query"] = [],
+    files: Pick<Request, "files"> = {}
+  ): Promise<Answer> =>
     over(async () => {
       const request: Request = {
         method,
         path: `/api/v1/sync/${path}`,
         query,
-        body: body === undefined ? undefined : (JSON.parse(JSON.stringify(body)) as Json)
+        body: body === undefined ? undefined : (JSON.parse(JSON.stringify(body)) as Json),
+        ...files
       }
       const answer = await server.ask(request, viewer())
       if (method === "POST" && held_back.length < held_back_max)
@@ -101,6 +110,15 @@ export const flakyNetwork = ({
         .body as unknown as { verdicts: ReadonlyArray<Verdict> }
       trace(`  hears ${verdicts.map(({ status }) => status).join(", ")}`)
       return verdicts
+    },
+    wantedFiles: async (replica_id, sha256) => {
+      const { body } = await send("POST", "files/wanted", { replica_id, sha256: [...sha256] })
+      return decodeWanted(body).wanted
+    },
+    // Nobody keeps content here: a file is what is said of it.
+    sendFile: async (replica_id, sha256) => {
+      trace(`  sends the file ${sha256.slice(0, 8)}`)
+      await send("POST", "files", { replica_id, sha256 }, [], { files: { file: fileOf(sha256) } })
     },
     lease: async (replica_id, entity, request_no) =>
       (

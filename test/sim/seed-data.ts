@@ -155,5 +155,9 @@ export const seed_data: ReadonlyArray<Request> = [
   write("containers/repack/start", { container_id: 6 }),
   write("opportunities/1/quick_allocate", { allocations: [{ opportunity_item_id: 1, stock_level_id: 3 }] }),
   write("opportunities/2/quick_allocate", { allocations: [{ opportunity_item_id: 2, stock_level_id: 4 }] }),
+  ...["Member", "Opportunity", "Product", "StockLevel"].map((attachable_type, at) => ({
+    ...write("attachments", { attachable_type, attachable_id: 1, category: "photo" }),
+    files: { file: { name: `photo ${at}.jpg`, mime_type: "image/jpeg", size_bytes: 1_000, sha256: `${at}`.repeat(64) } }
+  })),
   ...times(3, (at) => write("vehicles", { name: `Van ${at}`, registration: `V ${at}`, store_id: 1 }))
 ]

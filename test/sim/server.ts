@@ -2,6 +2,8 @@
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { Clock, Effect, Layer, ManagedRuntime } from "effect"
+import { DeviceFiles } from "../../sync/server/device-tokens.ts"
+import { files_of_simulation } from "./files.ts"
 import { serverRuntime } from "../../core/kernel/server-runtime.ts"
 import { answer } from "../../core/kernel/dispatch.ts"
 import type { Answer, Failure, Request } from "../../core/kernel/endpoint.ts"
@@ -80,6 +82,7 @@ export const openServer = async (parts: Parts): Promise<SimulatedServer> => {
       Layer.mergeAll(
         Layer.provide(faultyStore(fuse, underway.turn), Sqlite.layer({ path: pathOf(generation) })),
         serverRuntime({ catalogue: serverCatalogue, commandId: parts.uuid }),
+        Layer.succeed(DeviceFiles, files_of_simulation),
         Layer.succeed(Clock.Clock, clockAt(parts.now))
       )
     )

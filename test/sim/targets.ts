@@ -1,4 +1,5 @@
 /** What people do to what: commands that need more than a row of their table are aimed at rows they can work on. */
+import { attachables } from "../../core/attachments/attachables.ts"
 import type { Json } from "../../core/kernel/json.ts"
 import type { Target, Look, Row } from "./any-command.ts"
 import type { Random } from "./random.ts"
@@ -133,6 +134,11 @@ const pair =
   }
 
 export const targets: { readonly [endpoint: string]: Maker } = {
+  "attachments.create": async (random, look) => {
+    const { table, type } = random.pick(attachables)
+    const found = await one(random, look, `select id from "${table.name}" where deleted_at is null order by id desc`)
+    return { body: { attachable_type: type, attachable_id: number(found), category: "photo" } }
+  },
   "settings.update": async (random) =>
     random.pick<Target>([
       { params: { group: "company" }, body: { settings: { name: `House ${random.below(20)}` } } },

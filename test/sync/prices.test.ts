@@ -1,19 +1,12 @@
 /** A price worked out on a device without a network is the server's, to the last figure and word. */
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Json } from "../../core/kernel/json.ts"
-import { openServerApp, type ServerApp } from "../../server/app.ts"
-import { type Listening, listenOn } from "../../server/http.ts"
-import { silentLog } from "../../server/log.ts"
 import { type Device, enrolDevice } from "../../sync/device/device.ts"
 import { type Engine, engines } from "../app.ts"
-import { freshDatabase } from "../postgres.ts"
-import { described, startedServer } from "../server/serving.ts"
+import { type FillTestServer, openFillTestServer, owner_token } from "./filling.ts"
 
-const token = "owner-token-of-the-tests"
 interface Reply {
   readonly status: number
   readonly body: any
@@ -21,21 +14,9 @@ interface Reply {
 type Ask = (method: string, path: string, body?: Json) => Promise<Reply>
 
 describe.each(engines)("prices on a device and on a server on %s", (engine: Engine) => {
-  let folder: string,
-    app: ServerApp,
-    listening: Listening,
-    device: Device,
-    database: Awaited<ReturnType<typeof freshDatabase>> | undefined
+  let server: FillTestServer, device: Device
   let products: ReadonlyArray<number>, customer: number, group: number, named: number
-  const onServer: Ask = async (method, path, body) => {
-    const response = await fetch(listening.url + path, {
-      method,
-      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) })
-    })
-    const text = await response.text()
-    return { status: response.status, body: text === "" ? undefined : JSON.parse(text) }
-  }
+  const onServer: Ask = (method, path, body) => server.ask(method, path.slice("/api/v1/".length), body)
   const onDevice: Ask = async (method, path, body) => {
     const at = path.indexOf("?")
     const query =
@@ -54,20 +35,7 @@ describe.each(engines)("prices on a device and on a server on %s", (engine: Engi
     return reply.body[key].id
   }
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), "flightcase-prices-"))
-    database = engine === "pg" ? await freshDatabase(startedServer) : undefined
-    app = described(
-      await openServerApp({
-        database:
-          database === undefined
-            ? { kind: "sqlite", path: join(folder, "server.sqlite") }
-            : { kind: "pg", url: database.url, connections_max: 5 },
-        key: "key-of-the-tests-which-is-long",
-        owner_token: token,
-        rate_limit: 1_000_000
-      })
-    )
-    listening = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, answer: app.answer })
+    server = await openFillTestServer(engine)
     customer = await made(
       "/api/v1/members",
       { name: "Taxed Ltd", membership_type: "organisation", sale_tax_class_id: 1 },
@@ -158,14 +126,16 @@ describe.each(engines)("prices on a device and on a server on %s", (engine: Engi
       },
       "surcharge_group"
     )
-    device = await enrolDevice(join(folder, "device"), { name: "device", url: listening.url, token, device: "device" })
+    device = await enrolDevice(join(server.folder, "device"), {
+      name: "device",
+      url: server.url,
+      token: owner_token,
+      device: "device"
+    })
   })
   afterAll(async () => {
     await device.close()
-    await listening.stop(1_000)
-    await app.close()
-    await database?.drop()
-    rmSync(folder, { recursive: true, force: true })
+    await server?.close()
   })
 
   const hours = fc.integer({ min: 0, max: 400 })

@@ -27,20 +27,15 @@ const of = (answer: unknown): Jobs => {
 }
 
 export const jobsFinding = (failed: Jobs, late: Jobs): Finding => {
-  const parts = [
-    ...(failed.total === 0
-      ? []
-      : [
-          `${failed.total} failed: ${named(failed, ({ error, id }) => `${String(id)} (${String(error ?? "no reason known")})`)}. ` +
-            "flightcase jobs retry ID tries one again, jobs drop ID lets it go"
-        ]),
-    ...(late.total === 0
-      ? []
-      : [
-          `${late.total} should have begun more than an hour ago: ${named(late, ({ id }) => String(id))}. ` +
-            "The server's log says why; a server must be running that knows their kinds"
-        ])
-  ]
+  const parts: Array<string> = []
+  if (failed.total > 0) {
+    const which = named(failed, ({ error, id }) => `${String(id)} (${String(error ?? "no reason known")})`)
+    parts.push(`${failed.total} failed: ${which}. flightcase jobs retry ID tries one again, jobs drop ID lets it go`)
+  }
+  if (late.total > 0) {
+    const which = named(late, ({ id }) => String(id))
+    parts.push(`${late.total} should have begun an hour ago or more: ${which}. The server's log says why`)
+  }
   return { check: "jobs", ok: parts.length === 0, detail: parts.length === 0 ? "none has failed" : parts.join("; ") }
 }
 const named = ({ jobs, total }: Jobs, word: (job: JsonObject) => string): string =>

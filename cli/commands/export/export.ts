@@ -5,6 +5,7 @@ import type { Command } from "commander"
 import { operationOf, paramNames, type Endpoint } from "../../../core/kernel/endpoint.ts"
 import type { JsonObject } from "../../../core/kernel/json.ts"
 import type { CommandContext } from "../../context.ts"
+import { type WrittenFiles, writeFiles } from "./files.ts"
 import { journal_file, writeJournal } from "./journal.ts"
 import { writeRows } from "./rows.ts"
 import { writeTables } from "./tables.ts"
@@ -19,7 +20,7 @@ export const declare = (program: Command): void => {
   const out = program
     .command("export")
     .description(
-      "All data as files: .csv and .ndjson per list and per table, and the journal, which import all brings into an empty server"
+      "All data as files: .csv and .ndjson per list and per table, and the journal with its files, which import all brings into an empty server"
     )
     .argument("<dir>", "a folder; made when it is not there")
     .option("--raw", "cells of .csv as they are, also those a spreadsheet would run as formulas")
@@ -36,9 +37,11 @@ const exportAll = async (
   const cells = cellsFor(flags["raw"] === true)
   const files: Array<JsonObject> = []
   let journal: Awaited<ReturnType<typeof writeJournal>>
+  let stored: WrittenFiles | undefined
   try {
     files.push(...(await writeLists(context, folder, progress.at, cells)))
     journal = await writeJournal(context, folder, progress)
+    if (typeof journal !== "string") stored = await writeFiles(context, folder, progress)
     const source =
       typeof journal !== "string"
         ? { journal: join(folder, journal_file) }
@@ -52,14 +55,18 @@ const exportAll = async (
   const manifest = {
     exported_at: new Date().toISOString(),
     files,
-    journal: typeof journal === "string" ? null : journal
+    journal: typeof journal === "string" ? null : journal,
+    stored_files: stored ?? null
   }
   await writeFile(join(folder, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`)
   if (typeof journal === "string") context.note(journal)
+  if (stored !== undefined && stored.missing.length > 0)
+    context.note(`The server has lost the content of ${stored.missing.length} files; manifest.json names them.`)
   if (cells.led() > 0) context.note(guardText(cells.led()))
   if (context.options.json === true) return context.printJson(manifest)
   const rows = files.reduce((sum, file) => sum + Number(file["rows"]), 0)
-  const events = typeof journal === "string" ? "" : `, and ${String(journal.manifest["events"])} events`
+  const and_files = stored === undefined || stored.files.length === 0 ? "" : ` with ${stored.files.length} stored files`
+  const events = typeof journal === "string" ? "" : `, and ${String(journal.manifest["events"])} events${and_files}`
   context.note(`Wrote ${rows} rows in ${files.length} files to ${folder}${events}.`)
 }
 

@@ -7,6 +7,7 @@ import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/j
 import { isRows, rowIn, rowsOr } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { CliError, exit_codes, usageError } from "../../exit-codes.ts"
+import { localFile, type LocalFile } from "../../input.ts"
 import { bytesOf, linesIn } from "../../line-reader.ts"
 import { printRecord } from "../../output/print.ts"
 import { progressOf } from "../../output/progress.ts"
@@ -17,19 +18,25 @@ const events_per_page = 1_000
 const page_bytes = 8 * 1_048_576
 
 export const importAll = async (context: CommandContext, folder: string, dry_run: boolean): Promise<number> => {
-  const { file, sha256, manifest } = manifestIn(folder)
+  const { file, sha256, manifest, stored } = manifestIn(folder)
   if ((await checksumOf(file)) !== sha256)
     throw new CliError(exit_codes.invalid, `${file} is not the file the export wrote: its checksum differs.`, {
       way_out: "Copy the folder again, or export again."
+    })
+  const lost = await missingIn(stored)
+  if (lost !== undefined)
+    throw new CliError(exit_codes.invalid, `${lost} is not the file the export wrote.`, {
+      way_out: "Copy the folder again, files included, or export again."
     })
   const tables = rowsOr(manifest["tables"])
   const summary = {
     events: Number(manifest["events"]),
     tables: tables.length,
     rows: tables.reduce((sum, { rows }) => sum + Number(rows), 0),
+    files: stored.files.length,
     dry_run
   }
-  if (!dry_run) await send(context, file, manifest)
+  if (!dry_run) await send(context, { file, manifest, stored })
   printRecord(context, summary)
   if (!dry_run)
     context.note(
@@ -38,17 +45,19 @@ export const importAll = async (context: CommandContext, folder: string, dry_run
   return exit_codes.ok
 }
 
-const send = async (context: CommandContext, file: string, manifest: JsonObject): Promise<void> => {
+const send = async (context: CommandContext, { file, manifest, stored }: Exported): Promise<void> => {
   const progress = progressOf(context)
-  const restore = async (path: string, body?: Json): Promise<JsonObject> => {
+  const post = async (path: string, body?: Json, sent_file?: LocalFile): Promise<Json | undefined> => {
     const answer = await context.requestAtServer({
       method: "POST",
       path: `/api/v1/system/restores${path}`,
-      ...(body === undefined ? {} : { body })
+      ...(body === undefined ? {} : { body }),
+      ...(sent_file === undefined ? {} : { files: { file: sent_file } })
     })
     if (answer.status >= 400) throw responseError(answer)
-    return rowIn(answer.body, "restore")
+    return answer.body
   }
+  const restore = async (path: string, body?: Json): Promise<JsonObject> => rowIn(await post(path, body), "restore")
   const total = Number(manifest["events"])
   try {
     const { id } = await restore("", manifest)
@@ -70,15 +79,48 @@ const send = async (context: CommandContext, file: string, manifest: JsonObject)
       bytes += line.length
     }
     await flush()
-    await restore(`/${String(id)}/finish`)
+    for (const [at, { path, sha256 }] of stored.files.entries()) {
+      await post(`/${String(id)}/files`, { sha256 }, await localFile(path))
+      progress.at("files", at + 1, stored.files.length)
+    }
+    // Content that the exporting server had lost cannot come.
+    await restore(`/${String(id)}/finish`, { accept_missing_files: stored.missing })
   } finally {
     progress.end()
   }
 }
 
-const manifestIn = (
-  folder: string
-): { readonly file: string; readonly sha256: string; readonly manifest: JsonObject } => {
+interface Exported {
+  readonly file: string
+  readonly manifest: JsonObject
+  readonly stored: StoredFiles
+}
+/** Files that lie beside the journal; exports of earlier releases have none. */
+interface StoredFiles {
+  readonly files: ReadonlyArray<{ readonly sha256: string; readonly path: string }>
+  /** Whether some were lost before the export. */
+  readonly missing: boolean
+}
+const storedIn = (folder: string, whole: JsonObject): StoredFiles => {
+  const stored = whole["stored_files"]
+  if (!isJsonObject(stored)) return { files: [], missing: false }
+  const place = join(folder, "files")
+  const hashes = rowsOr(stored["files"]).map(({ sha256 }) => String(sha256))
+  const wrong = hashes.find((sha256) => !/^[0-9a-f]{64}$/.test(sha256))
+  if (wrong !== undefined)
+    throw new CliError(exit_codes.invalid, `manifest.json names a file ${JSON.stringify(wrong)}.`)
+  return {
+    files: hashes.map((sha256) => ({ sha256, path: join(place, sha256) })),
+    missing: Array.isArray(stored["missing"]) && stored["missing"].length > 0
+  }
+}
+/** The first file that is not there, or not what it was. */
+const missingIn = async ({ files }: StoredFiles): Promise<string | undefined> => {
+  for (const { path, sha256 } of files) if (!existsSync(path) || (await checksumOf(path)) !== sha256) return path
+  return undefined
+}
+
+const manifestIn = (folder: string): Exported & { readonly sha256: string } => {
   const path = join(folder, "manifest.json")
   if (!existsSync(path)) throw usageError(`${folder} holds no export: there is no manifest.json in it.`)
   let whole: Json
@@ -98,7 +140,12 @@ const manifestIn = (
   }
   const file = join(folder, String(journal["file"]))
   if (!existsSync(file)) throw new CliError(exit_codes.invalid, `${file} is missing.`)
-  return { file, sha256: String(journal["sha256"]), manifest: journal["manifest"] }
+  return {
+    file,
+    sha256: String(journal["sha256"]),
+    manifest: journal["manifest"],
+    stored: storedIn(folder, isJsonObject(whole) ? whole : {})
+  }
 }
 const checksumOf = async (file: string): Promise<string> => {
   const hash = createHash("sha256")

@@ -1,6 +1,7 @@
 /** `scan in`. */
 import { rowIn, rowsOr } from "../../answers.ts"
 import { type Asset, findAsset, type ScanResult } from "../../codes.ts"
+import { attachPhotos } from "../attach/attach.ts"
 import type { CommandContext } from "../../context.ts"
 import { CliError, exit_codes } from "../../exit-codes.ts"
 import { assignmentOf, countedCode, linesAt, moveBulk, with_customer } from "./lines.ts"
@@ -10,7 +11,7 @@ export const checkIn = async (
   context: CommandContext,
   given: string | undefined,
   scanned: string,
-  finalise: boolean
+  { finalise, photos }: { readonly finalise: boolean; readonly photos: ReadonlyArray<string> }
 ): Promise<ScanResult> => {
   const { code, quantity } = countedCode(scanned)
   const asset = quantity === undefined ? await findAsset(context, code) : undefined
@@ -20,6 +21,8 @@ export const checkIn = async (
         exit_codes.not_found,
         "no unit has this code; for a bulk product name the order: scan in ORDER"
       )
+    if (photos.length > 0)
+      throw new CliError(exit_codes.usage, "photos are of units; check this one in without --photo")
     return moveBulk(context, given, await linesAt(context, given), code, quantity ?? 1, "return")
   }
   const path = given ?? (await orderHolding(context, asset))
@@ -30,7 +33,14 @@ export const checkIn = async (
     path: `${path}/quick_check_in`,
     body: { asset_ids: [Number(assignment["id"])], finalise }
   })
-  return { done: asset.label, asset_id: asset.id }
+  try {
+    await attachPhotos(context, asset.id, photos)
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error
+    throw new CliError(error.code, `${asset.label} is checked in, but its photo was not attached: ${error.message}`)
+  }
+  const pictured = photos.length === 0 ? "" : `, ${photos.length} ${photos.length === 1 ? "photo" : "photos"}`
+  return { done: `${asset.label}${pictured}`, asset_id: asset.id }
 }
 
 /** The order that has a unit now, from the demands on its product. */

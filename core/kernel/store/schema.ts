@@ -1,6 +1,7 @@
 /**
  * The schema of a database: made when new, brought forward when older, refused when newer. Tables folded from the
  * journal are never altered: when their declaration changed they are dropped and folded again from what happened.
+ * Tables outside it are made from their declaration where they are missing, and migrated where they are there.
  */
 import { itemAt } from "../../values/lists.ts"
 import { Data, Effect } from "effect"
@@ -11,12 +12,15 @@ import { text } from "../field.ts"
 import { ensureSequences, id_sequences, number_sequences } from "../ids.ts"
 import { append, eventsAfter, lastPosition, journal_tables } from "../journal.ts"
 import { plainTable, type Table } from "../table.ts"
+import { type MigrationFailed, migrations_table, migrationsOf, type TableMigration } from "../table-migration.ts"
 import { createTable } from "./dialect.ts"
 import { initialSeeds, applySeedAdditions } from "./seed.ts"
-import { quote } from "./statement.ts"
 import { Store, type StoreShape } from "./store.ts"
 
-/** Raised with each release whose databases an older one must not touch. */
+/**
+ * Raised with each release whose databases an older one must not touch, beyond what refuses it anyhow: a migration that
+ * it does not know (releases up to 0.1 do not look for those).
+ */
 export const schema_version = 2
 
 export const meta = plainTable("flightcase_meta", "key", { key: text(), value: text() }, { entity: "meta" })
@@ -40,40 +44,70 @@ export const tablesAreCurrent = Effect.fnUntraced(function* (catalogue: Catalogu
   return (yield* storedMeta(store, "tables")) === fingerprintOf(catalogue, store)
 })
 
-/** Makes or brings forward everything, in one transaction. Says whether the database was empty. */
+/**
+ * Makes or brings forward everything, in one transaction, and changes nothing where that fails. Says whether the
+ * database was empty.
+ */
 export const ensureSchema = Effect.fnUntraced(function* (
   catalogue: Catalogue,
   role: RuntimeRole
-): Effect.fn.Return<{ readonly fresh: boolean }, SqlError.SqlError | NewerSchema, Store> {
+): Effect.fn.Return<{ readonly fresh: boolean }, SqlError.SqlError | NewerSchema | MigrationFailed, Store> {
   const store = yield* Store
-  const version = yield* storedMeta(store, "schema_version")
-  if (version !== undefined && Number(version) > schema_version) {
-    return yield* new NewerSchema({
-      message: `This database has schema ${version}; this release knows ${schema_version}. Use the newer release.`
-    })
-  }
-  const fingerprint = fingerprintOf(catalogue, store)
-  if (version !== undefined && (yield* storedMeta(store, "tables")) === fingerprint) {
-    if ((yield* missingOf(store, nonProjectedTables(catalogue, role))).length > 0)
-      yield* store.transaction(addMissing(store, catalogue, role))
-    return { fresh: false }
-  }
+  const migrations = role === "server" ? migrationsOf(catalogue) : []
+  yield* refuseNewer(store, migrations)
+  if (yield* isCurrent(store, catalogue, role, migrations)) return { fresh: false }
   return yield* store.transaction(
     Effect.gen(function* () {
       yield* lockDatabase
-      yield* addMissing(store, catalogue, role)
+      // Another process, of another release perhaps, may have been at it while this one waited.
+      yield* refuseNewer(store, migrations)
+      yield* bringForward(store, catalogue, role, migrations)
       const fresh = (yield* storedMeta(store, "schema_version")) === undefined
-      // Another process may have done it while this one waited.
+      yield* setMeta(store, "schema_version", String(schema_version))
+      const fingerprint = fingerprintOf(catalogue, store)
       if (!fresh && (yield* storedMeta(store, "tables")) === fingerprint) return { fresh }
       if (fresh) yield* store.run("insert into journal_head (id, position) values (1, 0)")
       else yield* dropTables(store, catalogue)
       for (const table of catalogue.tables)
         for (const statement of createTable(table, store.dialect)) yield* store.run(statement)
       if (!fresh) yield* projectJournal(catalogue)
-      yield* setMeta(store, "schema_version", String(schema_version))
       yield* setMeta(store, "tables", fingerprint)
       return { fresh }
     })
+  )
+})
+
+/** A release does not touch what it does not know the form of, be it folded or outside the journal. */
+const refuseNewer = Effect.fnUntraced(function* (store: StoreShape, known: ReadonlyArray<TableMigration>) {
+  const version = Number((yield* storedMeta(store, "schema_version")) ?? 0)
+  if (version > schema_version) {
+    return yield* new NewerSchema({
+      message: `This database has schema ${version}; this release knows ${schema_version}. Use the newer release.`
+    })
+  }
+  const last = yield* lastMigration(store)
+  const known_to = known.at(-1)?.id ?? 0
+  if (known.length > 0 && last.id > known_to) {
+    return yield* new NewerSchema({
+      message:
+        `A newer release altered this database (migration ${last.id}, ${last.name}); ` +
+        `this release knows ${known_to}. Use the newer release.`
+    })
+  }
+})
+
+const isCurrent = Effect.fnUntraced(function* (
+  store: StoreShape,
+  catalogue: Catalogue,
+  role: RuntimeRole,
+  migrations: ReadonlyArray<TableMigration>
+) {
+  if (Number(yield* storedMeta(store, "schema_version")) !== schema_version) return false
+  if ((yield* storedMeta(store, "tables")) !== fingerprintOf(catalogue, store)) return false
+  const there = yield* tablesIn(store)
+  return (
+    nonProjectedTables(catalogue, role).every(({ name }) => there.has(name)) &&
+    (migrations.length === 0 || (yield* lastMigration(store)).id === migrations.at(-1)?.id)
   )
 })
 
@@ -93,34 +127,42 @@ export const lockDatabase: Effect.Effect<void, SqlError.SqlError, Store> = Effec
     : Effect.void
 )
 
-const missingOf = (store: StoreShape, tables: ReadonlyArray<Table>) =>
-  Effect.filter(tables, (table) => Effect.map(columnsIn(store, table.name), (columns) => columns.length === 0))
-
-/** Makes the tables outside the journal that are not there. Runs in the caller's transaction, alone on the database. */
-const addMissing = Effect.fnUntraced(function* (store: StoreShape, catalogue: Catalogue, role: RuntimeRole) {
-  const missing = yield* missingOf(store, nonProjectedTables(catalogue, role))
-  for (const table of missing) for (const statement of createTable(table, store.dialect)) yield* store.run(statement)
-  for (const { table, from, columns } of catalogue.slices.flatMap((slice) => slice.successions ?? [])) {
-    if (!missing.includes(table) || (yield* columnsIn(store, from)).length === 0) continue
-    const names = Object.keys(columns).map(quote).join(", ")
-    yield* store.run(
-      `insert into ${quote(table.name)} (${names}) select ${Object.values(columns).join(", ")} from ${quote(from)}`
-    )
-  }
+/**
+ * Makes the tables outside the journal that are not there, and migrates those that are. Runs in the caller's
+ * transaction, alone on the database.
+ */
+const bringForward = Effect.fnUntraced(function* (
+  store: StoreShape,
+  catalogue: Catalogue,
+  role: RuntimeRole,
+  migrations: ReadonlyArray<TableMigration>
+) {
+  const there = yield* tablesIn(store)
+  for (const table of nonProjectedTables(catalogue, role).filter(({ name }) => !there.has(name)))
+    for (const statement of createTable(table, store.dialect)) yield* store.run(statement)
+  if (migrations.length === 0) return
+  const { migrate } = yield* Effect.promise(() => import("./migrate.ts"))
+  yield* migrate(store, migrations, there)
 })
-const columnsIn = (store: StoreShape, table: string): Effect.Effect<ReadonlyArray<string>, SqlError.SqlError> =>
+const tablesIn = (store: StoreShape): Effect.Effect<ReadonlySet<string>, SqlError.SqlError> =>
   Effect.map(
-    store.dialect === "pg"
-      ? store.run<{ name: string }>(
-          "select column_name as name from information_schema.columns where table_schema = current_schema() and table_name = $1",
-          [table]
-        )
-      : store.run<{ name: string }>("select name from pragma_table_info(?)", [table]),
-    (rows) => rows.map((row) => row.name)
+    store.run<{ name: string }>(
+      store.dialect === "pg"
+        ? "select table_name as name from information_schema.tables where table_schema = current_schema()"
+        : "select name from sqlite_master where type = 'table'"
+    ),
+    (rows) => new Set(rows.map(({ name }) => name))
   )
-
+/** The last migration that was done; 0 where none was, as in databases of releases that knew none. */
+const lastMigration = Effect.fnUntraced(function* (store: StoreShape) {
+  if (!(yield* tablesIn(store)).has(migrations_table)) return { id: 0, name: "" }
+  const [last] = yield* store.run<{ id: number; name: string }>(
+    `select migration_id as id, name from ${migrations_table} order by migration_id desc limit 1`
+  )
+  return last ?? { id: 0, name: "" }
+})
 const storedMeta = Effect.fnUntraced(function* (store: StoreShape, key: string) {
-  if ((yield* columnsIn(store, meta.name)).length === 0) return undefined
+  if (!(yield* tablesIn(store)).has(meta.name)) return undefined
   return (yield* store.get(meta, key))?.value
 })
 /** Identifies this journal; a replica of another epoch syncs from the start. */

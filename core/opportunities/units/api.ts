@@ -2,52 +2,22 @@
  * Endpoints of single units: allocate them to lines and move them through their statuses, one or many at once
  * (rules/opportunities 9.1, 9.2).
  */
-import { Effect, Result } from "effect"
-import {
-  command,
-  type DecideContext,
-  type Decided,
-  type Endpoint,
-  type Input,
-  type Streams
-} from "../../kernel/endpoint.ts"
-import {
-  boolean,
-  choice,
-  code,
-  type Fields,
-  integer,
-  list,
-  object,
-  longText,
-  ref,
-  text,
-  timestamp,
-  type ValuesOf
-} from "../../kernel/field.ts"
+import { Effect } from "effect"
+import { command, type DecideContext, type Endpoint, type Input, type Streams } from "../../kernel/endpoint.ts"
+import { boolean, type Fields, integer, list, object, ref, text, type ValuesOf } from "../../kernel/field.ts"
 import { lockStreams } from "../../kernel/engine.ts"
-import { invalid, invalidField, notFound } from "../../kernel/rejection.ts"
+import { invalid, notFound } from "../../kernel/rejection.ts"
 import { created, noContent, ok, renderById, viewContext, withMore } from "../../kernel/resource.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { opportunityAnswer, opportunityShown, dispatchMeta, dispatchMetaShown, withUnits } from "../responses.ts"
 import { isHoldingStock } from "../demands.ts"
 import type { DecisionState } from "../aggregate.ts"
-import {
-  checking,
-  dispatching,
-  goingOnHire,
-  type UnitMovement,
-  moveUnits,
-  preparing,
-  returning,
-  revertUnit,
-  setContainer,
-  unpreparing
-} from "./lifecycle.ts"
+import { checking, dispatching, type UnitMovement, moveUnits, preparing, returning } from "./lifecycle.ts"
+import { acts, unitFields, when } from "./actions.ts"
 import { unitAlternatives } from "./alternatives.ts"
-import { allocate, deallocate, substitute } from "./decide.ts"
+import { allocate, deallocate } from "./decide.ts"
 import { loadDecisionState, type LoadOptions } from "../load.ts"
-import { assignment_statuses, asset_assignments, type AssignmentRow, condition_labels } from "./schema.ts"
+import { asset_assignments } from "./schema.ts"
 import { asset, edit, item, one, path } from "../paths.ts"
 import { assignmentResource } from "../resources.ts"
 import type { OpportunityRow } from "../schema.ts"
@@ -167,7 +137,6 @@ const batch = <const B extends Fields & { readonly asset_ids: typeof asset_ids }
         withMore(answer, dispatchMeta(_meta))
       )
   })
-const when = () => timestamp({ nullable: true })
 
 const batches: ReadonlyArray<Endpoint> = [
   batch(
@@ -259,104 +228,6 @@ const allocateOne = command("POST", `${path}/{id}/items/{item}/assets`, {
   result: unitResult,
   respond: (result, input) => Effect.map(shownUnit(result, input), created)
 })
-
-/** The actions on one unit; `unitFields` are the fields of all of them. */
-const actions = {
-  prepare: "Prepare",
-  revert: "Revert preparation",
-  set_container: "Set container",
-  clear_container: "Clear container",
-  substitute: "Substitute",
-  dispatch: "Dispatch",
-  on_hire: "On hire",
-  return: "Return",
-  check: "Check",
-  revert_status: "Revert status"
-} as const
-const unitFields = {
-  action: choice(actions, { required: true }),
-  prepared_at: when(),
-  dispatched_at: when(),
-  on_hire_at: when(),
-  returned_at: when(),
-  checked_at: when(),
-  stock_level_id: ref("stock_levels", { nullable: true }),
-  container_stock_level_id: ref("stock_levels", { nullable: true }),
-  dispatched_by: ref("users", { nullable: true }),
-  received_by: ref("users", { nullable: true }),
-  checked_by: ref("users", { nullable: true }),
-  vehicle_id: integer({ nullable: true }),
-  return_store_id: ref("stores", { nullable: true }),
-  condition: code(condition_labels, { nullable: true }),
-  damage_notes: longText({ nullable: true }),
-  notes: longText({ nullable: true }),
-  status: code(assignment_statuses, { nullable: true }),
-  reason: text({ nullable: true, max: 1000 })
-}
-type UnitBody = Partial<ValuesOf<typeof unitFields>>
-type Act = (state: DecisionState, unit: AssignmentRow, sent: UnitBody, context: DecideContext) => UnitDecided
-const missing = (field: string, words: string): Decided<never> =>
-  Result.fail(invalidField(field, `The ${words} field is required.`))
-const acts: { readonly [A in keyof typeof actions]: Act } = {
-  prepare: (state, unit, sent, context) =>
-    moveUnits(state, [{ unit, field: "action" }], [preparing(sent.prepared_at ?? context.now)], context),
-  revert: (state, unit, _sent, context) => moveUnits(state, [{ unit, field: "action" }], [unpreparing], context),
-  set_container: (state, unit, sent) =>
-    sent.container_stock_level_id === null || sent.container_stock_level_id === undefined
-      ? missing("container_stock_level_id", "container stock level")
-      : setContainer(state, unit, sent.container_stock_level_id),
-  clear_container: (state, unit) => setContainer(state, unit, null),
-  substitute: (state, unit, sent, context) =>
-    sent.stock_level_id === null || sent.stock_level_id === undefined
-      ? missing("stock_level_id", "stock level")
-      : substitute(state, unit, sent.stock_level_id, sent.reason ?? null, context),
-  dispatch: (state, unit, sent, context) =>
-    moveUnits(
-      state,
-      [{ unit, field: "action" }],
-      [
-        dispatching(sent.dispatched_at ?? context.now, {
-          dispatched_by: sent.dispatched_by ?? null,
-          vehicle_id: sent.vehicle_id ?? null,
-          notes: sent.notes ?? null
-        })
-      ],
-      context
-    ),
-  on_hire: (state, unit, sent, context) =>
-    moveUnits(state, [{ unit, field: "action" }], [goingOnHire(sent.on_hire_at ?? context.now)], context),
-  return: (state, unit, sent, context) =>
-    moveUnits(
-      state,
-      [{ unit, field: "action" }],
-      [
-        returning(sent.returned_at ?? context.now, {
-          received_by: sent.received_by ?? null,
-          return_store_id: sent.return_store_id ?? null
-        })
-      ],
-      context
-    ),
-  check: (state, unit, sent, context) =>
-    sent.condition === null || sent.condition === undefined
-      ? missing("condition", "condition")
-      : moveUnits(
-          state,
-          [{ unit, field: "action" }],
-          [
-            checking(sent.checked_at ?? context.now, {
-              condition: sent.condition,
-              checked_by: sent.checked_by ?? null,
-              damage_notes: sent.damage_notes ?? null
-            })
-          ],
-          context
-        ),
-  revert_status: (state, unit, sent, context) =>
-    sent.status === null || sent.status === undefined
-      ? missing("status", "status")
-      : revertUnit(state, unit, sent.status, sent.reason ?? null, context)
-}
 
 const moveOne = command("PATCH", `${path}/{id}/items/{item}/assets/{asset}`, {
   answer: unitShown,

@@ -59,7 +59,7 @@ interface ErasedData {
   /** The name an erased user has now; undefined where nobody was erased who fits. */
   readonly nameOf: (actor: Actor) => string | undefined
 }
-const erasedDataOf = ({ scrubs, user_names }: Erasures): ErasedData => {
+const erasedDataOf = ({ scrubs, user_names }: Erasures, tables: ReadonlyMap<string, Table>): ErasedData => {
   const by_stream = new Map(scrubs.flatMap((scrub) => scrub.streams.map((stream) => [stream, scrub] as const)))
   const by_entity = new Map([...by_stream].map(([stream, scrub]) => [stream.slice(0, stream.indexOf(":")), scrub]))
   const user_prefix = streamOf(users.entity, "")
@@ -74,6 +74,11 @@ const erasedDataOf = ({ scrubs, user_names }: Erasures): ErasedData => {
     ofStream: (stream) => by_stream.get(stream) ?? nothing,
     // A row kept in the stream of another does not say by its key whose it is: any erasure of that entity counts.
     ofRow: (table, key) =>
+      (table.in_streams_of_references
+        ? table.references
+            .map((one) => by_entity.get(tables.get(one.table)?.entity ?? ""))
+            .find((one) => one !== undefined)
+        : undefined) ??
       (table.stream === undefined ? by_stream.get(streamOf(table.entity, key)) : by_entity.get(table.stream.entity)) ??
       nothing,
     nameOf: ({ id, name }) => {
@@ -196,8 +201,8 @@ export const redactionOfOutbox = (
   redaction: Redaction,
   erasures: Erasures = no_erasures
 ): Parameters<Outbox["redact"]>[0] => {
-  const erased = erasedDataOf(erasures)
   const tables = new Map(catalogue.tables.map((table) => [table.name, table]))
+  const erased = erasedDataOf(erasures, tables)
   const withoutUnseen = redactOutcome(tables, columnsSeenBy(redaction, erased), erased)
   const sent = (command: OutboxCommand): OutboxCommand["payload"] => {
     const { body, files } = command.payload

@@ -70,14 +70,6 @@ export const decodeLeaseRow = decoderOf("a lease of ids", () =>
 export const decodeLeaseRequestRow = decoderOf("a request for ids", () =>
   Schema.Struct({ entity: Schema.String, request_no: wholeNumber })
 )
-/** Ids that are this device's no more, for commands up to a number. */
-export const decodeLostIdsRow = decoderOf("lost ids", () =>
-  Schema.Struct({ entity: Schema.String, first: wholeNumber, last: wholeNumber, up_to_n: wholeNumber })
-)
-/** A stream or a row (`stream:…`, `row:…`) and a command that touched or made it. */
-export const decodeReferenceRow = decoderOf("a reference of a command", () =>
-  Schema.Struct({ thing: Schema.String, n: wholeNumber, made: Schema.Literals([0, 1]) })
-)
 /** The value of a key of `meta`. */
 export const decodeMetaRow = decoderOf("a value of the outbox", () => Schema.Struct({ value: Schema.String }))
 /** Numbers given up before a reopening (`withdrawn` of `meta`), to be sent emptied. */

@@ -37,7 +37,7 @@ export const migrateTables = Effect.fnUntraced(function* (catalogue: Catalogue) 
       yield* writeMeta(store, "run_n", "0")
       if (filled_from_rows) for (const table of catalogue.tables) yield* setAside(store, table)
       yield* ensureSchema(catalogue, "replica").pipe(
-        Effect.catchTag("NewerSchema", (newer) =>
+        Effect.catchTag(["NewerSchema", "MigrationFailed"], (newer) =>
           Effect.fail(new Rejection({ kind: "unavailable", message: newer.message }))
         )
       )

@@ -108,7 +108,7 @@ const isUnchanged = (table: Table, row: AnyRow, field: string, value: Json | und
 const currencyOf = (field: Field | undefined): string | undefined =>
   field?.type.kind === "money" ? field.type.currency : undefined
 
-/** The keys of a group of settings that differ or are not known here (secrets); undefined where the body holds no settings. */
+/** Keys of settings that differ, or are not known here (secrets); undefined where the body holds none. */
 const changedSettings = (settings: Settings, group: string, body: JsonObject): JsonObject | undefined => {
   const sent = body["settings"]
   if (!isJsonObject(sent)) return undefined

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { availableAssets, holdersOfAsset } from "../../../core/availability/assets.ts"
+import { availableAssets } from "../../../core/availability/assets.ts"
 import { lineAvailability, lineShortage } from "../../../core/availability/line.ts"
 import { P, S, at, snapshotFixture, bulk, demandFixture, ms, pool, product, unit } from "./fixtures.ts"
 
@@ -205,21 +205,5 @@ describe("free units", () => {
   it("lists a sub-hired unit only for hires inside its window", () => {
     const given = snapshotFixture({ stock: [unit(1, { starts_at: at("07-01"), ends_at: at("07-08") })] })
     expect([listed(given, "07-01", "07-08"), listed(given, "07-05", "07-09")]).toEqual([[1], []])
-  })
-
-  it("E8: says who holds a unit", () => {
-    const given = snapshotFixture({
-      stock: [unit(1)],
-      demands: [demandFixture(1, "09-01", "09-05", { id: 61, asset_id: 1 })]
-    })
-    const holders = (from: string, to: string, after_minutes = 0) =>
-      holdersOfAsset(given, P, 1, window(from, to), { before_minutes: 0, after_minutes }).map(
-        ({ demand: { id } }) => id
-      )
-    expect([holders("09-04", "09-07"), holders("12-01", "12-05"), holders("08-30", "08-31T23:00", 120)]).toEqual([
-      [61],
-      [],
-      [61]
-    ])
   })
 })

@@ -9,37 +9,13 @@ import {
   startRepack,
   unsealContainer
 } from "../../../core/containers/lifecycle.ts"
-import { type ContainerItemRow, type ContainerRow, container_items, containers } from "../../../core/packing/schema.ts"
+import { container_items, containers } from "../../../core/packing/schema.ts"
 import type { NewEvent } from "../../../core/kernel/event.ts"
-import { initialRow } from "../../../core/kernel/crud-resource.ts"
-import { decided_at, decider, type Facts, given_at, type GivenRow, row } from "../decider.ts"
+import { decided_at, decider, type Facts, given_at } from "../decider.ts"
+import { container, item } from "./rows.ts"
 
 const { given } = decider(containerEvents)
 
-const stamps = { created_at: given_at, updated_at: given_at, deleted_at: null }
-const container = (id: number, more: Partial<ContainerRow> = {}): GivenRow =>
-  row(containers, {
-    ...initialRow(containers, containers.columns),
-    ...stamps,
-    id,
-    uuid: `uuid-${id}`,
-    name: `Case ${id}`,
-    status: "open",
-    scan_mode: "free",
-    store_id: 1,
-    ...more
-  } as ContainerRow)
-const item = (id: number, container_id: number, more: Partial<ContainerItemRow> = {}): GivenRow =>
-  row(container_items, {
-    ...initialRow(container_items, container_items.columns),
-    ...stamps,
-    id,
-    container_id,
-    serialised_item_id: 500 + id,
-    product_id: 50,
-    packed_at: given_at,
-    ...more
-  } as ContainerItemRow)
 const happened = (id: number, type: string, data: NewEvent["data"]): NewEvent => ({
   stream: `container:${id}`,
   type,

@@ -15,42 +15,21 @@ import type { JsonObject } from "../../../core/kernel/json.ts"
 import type { Reaction } from "../../../core/kernel/react.ts"
 import type { CaseProduct, ContainerMode } from "../../../core/kits/case.ts"
 import { type ComponentRow, product_components } from "../../../core/kits/schema.ts"
-import { type ContainerItemRow, type ContainerRow, container_items, containers } from "../../../core/packing/schema.ts"
+import { type ContainerRow, container_items, containers } from "../../../core/packing/schema.ts"
 import { type ProductRow, products } from "../../../core/products/schema.ts"
 import { type StockLevelRow, stock_levels } from "../../../core/stock/schema.ts"
 import { openEnd } from "../../../core/values/time.ts"
 import { decided_at, decider, type Facts, given_at, type GivenRow, row } from "../decider.ts"
+import { container as anyContainer, item as anyItem, stamps } from "./rows.ts"
 
 const { given } = decider([...containerEvents, ...rowEvents(stock_levels), ...(demandsSlice.events ?? [])])
 
 const case_product = 70
 const housing = 700
-const stamps = { created_at: given_at, updated_at: given_at, deleted_at: null }
 const container = (id: number, more: Partial<ContainerRow> = {}): GivenRow =>
-  row(containers, {
-    ...initialRow(containers, containers.columns),
-    ...stamps,
-    id,
-    uuid: `uuid-${id}`,
-    name: `Case ${id}`,
-    status: "open",
-    scan_mode: "free",
-    store_id: 1,
-    product_id: case_product,
-    serialised_item_id: housing,
-    ...more
-  } as ContainerRow)
+  anyContainer(id, { product_id: case_product, serialised_item_id: housing, ...more })
 /** Unit 500 + id of product 50 + id, packed in the container. */
-const item = (id: number, container_id: number): GivenRow =>
-  row(container_items, {
-    ...initialRow(container_items, container_items.columns),
-    ...stamps,
-    id,
-    container_id,
-    serialised_item_id: 500 + id,
-    product_id: 50 + id,
-    packed_at: given_at
-  } as ContainerItemRow)
+const item = (id: number, container_id: number): GivenRow => anyItem(id, container_id, { product_id: 50 + id })
 const unit = (item_id: number, more: Partial<StockLevelRow> = {}): GivenRow =>
   row(stock_levels, {
     ...initialRow(stock_levels, stock_levels.columns),

@@ -64,7 +64,7 @@ describe("references", () => {
       .map(named)
     // Users are deactivated and their rows stay; what a surcharge came to, the line it was taken from and where stock ever was are history.
     expect(
-      kept.filter((name) => !/user|owned_by|created_by|surcharge|origin_item_id|^stock_places/.test(name))
+      kept.filter((name) => !/user|owned_by|created_by|uploaded_by|surcharge|origin_item_id|^stock_places/.test(name))
     ).toEqual([])
   })
 })

@@ -6,7 +6,8 @@ import { calculateRateMinor, calculateRateTotal, noRateMethod, type RateRequest 
 import { explainTotals } from "../../../core/pricing/explain-totals.ts"
 import { priceOpportunity, type StageLine, type StagesRequest } from "../../../core/pricing/stages.ts"
 import { exclusiveTax, inclusiveTax, type ResolvedTax } from "../../../core/pricing/tax.ts"
-import { formatTotals, rollUp, type TotalsRequest } from "../../../core/pricing/totals.ts"
+import { rollUp, type TotalsRequest } from "../../../core/pricing/totals.ts"
+import { formatTotals } from "./format-totals.ts"
 import { formatMoney } from "../../../core/values/money.ts"
 
 const EPOCH = Date.UTC(2026, 0, 1)

@@ -135,8 +135,6 @@ describe.each(engines)("webhooks in on %s", (engine: Engine) => {
   })
 
   it("sent twenty times at once are one row and are done once", async () => {
-    const before = (await logs("bank", "?per_page=1")).length
-    expect(before).toBe(1)
     const body = payment("crowd")
     const got = await Promise.all(Array.from({ length: 20 }, () => sendSigned(body)))
     expect(new Set(got.map(({ status, text }) => `${status} ${text}`))).toEqual(new Set(['202 {"message":"Accepted"}']))
@@ -287,6 +285,8 @@ describe.each(engines)("webhooks in on %s", (engine: Engine) => {
     const statuses: Array<number> = []
     for (let at = 0; at < 7; at++) statuses.push((await send("bank", body, {}, "198.51.100.9")).status)
     expect(statuses).toEqual([403, 403, 403, 403, 403, 429, 429])
-    expect((await sendSigned(payment("from-elsewhere"))).status).toBe(202)
+    const signed = signedGeneric(sourceOf("bank").secret, body)
+    expect((await send("bank", body, signed, "198.51.100.9")).status).toBe(429)
+    expect((await send("bank", body, signed, "198.51.100.10")).status).toBe(202)
   })
 })

@@ -1,8 +1,11 @@
 /** Mail, as a mail server gets it and a mail program reads it. */
+import { createVerify, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto"
 import { readdir, readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
+import { Stream } from "effect"
 import PostalMime from "postal-mime"
 import { afterEach, describe, expect, it } from "vitest"
+import { keepContent } from "../../../server/files/keep.ts"
 import { engines } from "../../app.ts"
 import { type Mailing, openMailing } from "./mailing.ts"
 import { type Behaviour, mailServer, replies, type TestMailServer } from "./smtp.ts"
@@ -14,10 +17,11 @@ afterEach(async () => {
 const soon = { timeout: 30_000, interval: 50 }
 
 describe.each(engines)("mail on %s", (engine) => {
-  const opened = async (behaviour: Behaviour = {}, url?: string): Promise<{ smtp: TestMailServer; app: Mailing }> => {
+  /** With the mail server of the environment, unless that is null. */
+  const opened = async (behaviour: Behaviour = {}, url?: null): Promise<{ smtp: TestMailServer; app: Mailing }> => {
     const smtp = await mailServer(behaviour)
     open.push(() => smtp.close())
-    const app = await openMailing(engine, url ?? smtp.url)
+    const app = await openMailing(engine, url === null ? undefined : smtp.url)
     open.push(() => app.close())
     return { smtp, app }
   }
@@ -88,6 +92,23 @@ describe.each(engines)("mail on %s", (engine) => {
     ])
   })
 
+  it("carries files of the store, byte for byte, and fails at once when one has gone", async () => {
+    const { smtp, app } = await opened()
+    const bytes = randomBytes(3_000_000)
+    const blob = await app.run(keepContent(Stream.make(new Uint8Array(bytes)), 20_000_000))
+    const attached = { name: "plan.pdf", ...blob, mime_type: "application/pdf" }
+    await app.mail({ id: "plan.1", attachments: [attached] })
+    await expect.poll(() => smtp.taken.length, soon).toBe(1)
+    const [found] = smtp.taken[0]?.read.attachments ?? []
+    expect(Buffer.from(found?.content as ArrayBuffer).equals(bytes)).toBe(true)
+    await app.mail({ id: "plan.2", attachments: [{ ...attached, sha256: "0".repeat(64) }] })
+    await expect
+      .poll(async () => (await app.jobs()).get("mail.send:plan.2"), soon)
+      .toMatchObject({ status: "failed", attempts: 1, error: "An attachment's file is gone: nothing was sent." })
+    await expect.poll(() => smtp.taken.length, soon).toBe(2)
+    expect(smtp.taken[1]?.read.text).toContain("An attachment's file is gone: nothing was sent.")
+  })
+
   it("is tried again after 451, as the same message", async () => {
     let refusals = 1
     const seen: Array<string> = []
@@ -101,23 +122,31 @@ describe.each(engines)("mail on %s", (engine) => {
     await expect.poll(() => smtp.taken.length, soon).toBe(1)
     expect(seen).toHaveLength(2)
     expect(seen[0]).toBe(seen[1])
-    await expect.poll(async () => (await app.queue()).get("mail.send:invoice.9")?.state, soon).toBe("completed")
+    await expect
+      .poll(async () => (await app.jobs()).get("mail.send:invoice.9"), soon)
+      .toMatchObject({
+        status: "done",
+        attempts: 2,
+        owner_id: 1,
+        result: { delivered_to: "smtp", accepted: ["ann@customer.example"], refused: [], deferred: [] }
+      })
   })
 
   it("fails at once when it is refused for good, and tells its sender, but nobody about that", async () => {
     const { smtp, app } = await opened({ recipient: () => replies(550, "No such mailbox") })
     await app.mail({ id: "invoice.10" })
     await expect
-      .poll(async () => [...(await app.queue()).values()].map(({ id, attempts }) => [id, attempts]), soon)
+      .poll(
+        async () => [...(await app.jobs()).values()].map(({ id, status, attempts }) => [id, status, attempts]),
+        soon
+      )
       .toEqual([
-        ["mail.send:invoice.10", 1],
-        ["mail.refused:invoice.10~1", 1],
-        ["mail.send:refused.invoice.10.1", 1]
+        ["mail.send:invoice.10", "failed", 1],
+        ["mail.refused:invoice.10~1", "done", 1],
+        ["mail.send:refused.invoice.10.1", "failed", 1]
       ])
-    await expect
-      .poll(async () => [...(await app.queue()).values()].every(({ state }) => state !== "pending"), soon)
-      .toBe(true)
-    expect(await app.queue()).toHaveProperty("size", 3)
+    const { error } = (await app.jobs()).get("mail.send:invoice.10") ?? {}
+    expect(error).toMatch(/^The mail server refused ann@customer\.example: .*No such mailbox/)
     expect(smtp.taken).toEqual([])
   })
 
@@ -132,17 +161,78 @@ describe.each(engines)("mail on %s", (engine) => {
             : undefined
     })
     await app.mail({ id: "invoice.11", to: ["ann@customer.example", "gone@customer.example", "full@customer.example"] })
-    await expect.poll(async () => (await app.queue()).has("mail.send:invoice.11~2"), soon).toBe(true)
+    await expect.poll(async () => (await app.jobs()).has("mail.send:invoice.11~2"), soon).toBe(true)
     await app.hurry()
     await expect.poll(() => smtp.taken.length, soon).toBe(3)
     const of_invoice = smtp.taken.filter(({ read }) => read.messageId === "<invoice.11@hire.example>")
     expect(of_invoice.map(({ to }) => to)).toEqual([["ann@customer.example"], ["full@customer.example"]])
     expect(of_invoice.map(({ read }) => read.to?.length)).toEqual([3, 3])
+    expect((await app.jobs()).get("mail.send:invoice.11")).toMatchObject({
+      status: "done",
+      result: {
+        accepted: ["ann@customer.example"],
+        refused: [{ address: "gone@customer.example", code: 550 }],
+        deferred: [{ address: "full@customer.example", code: 452 }],
+        continued_by: "mail.send:invoice.11~2"
+      }
+    })
     const notice = smtp.taken.find(({ read }) => read.subject?.startsWith("Not delivered"))
     expect(notice?.from).toBe("")
     expect(notice?.read.text).toContain("gone@customer.example")
     expect(notice?.read.text).toContain("No such mailbox here")
     expect(notice?.read.text).not.toContain("full@customer.example")
+  })
+
+  it("is signed for the sender's domain where a key is set, and waits while that is none", async () => {
+    const { smtp, app } = await opened()
+    const set = (settings: object) => app.ask("/api/v1/settings/mail", { method: "PUT", json: { settings } })
+    const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 1024 })
+    await set({ dkim_domain: "house.example", dkim_selector: "hire", dkim_private_key: "no key" })
+    await app.mail({ id: "signed.1" })
+    await expect
+      .poll(async () => (await app.jobs()).get("mail.send:signed.1")?.error, soon)
+      .toBe("The setting mail.dkim_private_key must be an RSA private key as PEM, without a passphrase.")
+    await set({ dkim_private_key: privateKey.export({ type: "pkcs8", format: "pem" }) })
+    await app.hurry()
+    await expect.poll(() => smtp.taken.length, soon).toBe(1)
+    const signature = smtp.taken[0]?.read.headers.find(({ key }) => key === "dkim-signature")?.value ?? ""
+    expect(signature).toContain("d=house.example")
+    expect(signature).toContain("s=hire")
+    expect(isSignedBy(publicKey, smtp.taken[0]!.raw.toString("latin1"))).toBe(true)
+    expect(isSignedBy(publicKey, smtp.taken[0]!.raw.toString("latin1").replace("Your invoice", "My invoice"))).toBe(
+      false
+    )
+  })
+
+  it("waits for the right password, and goes out once it is set", async () => {
+    const { smtp, app } = await opened(
+      {
+        authOptional: false,
+        allowInsecureAuth: true,
+        onAuth: ({ username, password }, _session, done) =>
+          password === "right" ? done(null, { user: username }) : done(replies(535, "Authentication failed"))
+      },
+      null
+    )
+    const set = (password: string) =>
+      app.ask("/api/v1/settings/mail", {
+        method: "PUT",
+        json: { settings: { smtp_url: smtp.url.replace("//", `//me:${password}@`) } }
+      })
+    expect((await set("wrong")).status).toBe(200)
+    await app.mail({ id: "invoice.12" })
+    await expect
+      .poll(async () => (await app.jobs()).get("mail.send:invoice.12"), soon)
+      .toMatchObject({ status: "queued", error: expect.stringContaining("did not accept the user name and password") })
+    await set("right")
+    await app.hurry()
+    await expect.poll(() => smtp.taken.length, soon).toBe(1)
+    const refused = await app.ask("/api/v1/settings/mail", {
+      method: "PUT",
+      json: { settings: { smtp_url: "smtp://me:sesame%@house.example" } }
+    })
+    expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, ["smtp_url", "settings.smtp_url"]])
+    expect(refused.text).not.toContain("sesame")
   })
 
   it("is written to the outbox where no mail server is set, and says so", async () => {
@@ -166,6 +256,9 @@ describe.each(engines)("mail on %s", (engine) => {
       messageId: "<quote=3a7=2f=ce=b2@hire.example>",
       bcc: [{ name: "", address: "secret@house.example" }]
     })
+    await expect
+      .poll(async () => (await app.jobs()).get("mail.send:quote:7/β"), soon)
+      .toMatchObject({ status: "done", result: { delivered_to: "outbox", file: `outbox/${name}` } })
     expect((await stat(join(folder, name))).mode & 0o777).toBe(0o600)
     expect((await stat(folder)).mode & 0o777).toBe(0o700)
   })
@@ -203,3 +296,28 @@ describe.each(engines)("mail on %s", (engine) => {
     expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, ["mail_always_bcc"]])
   })
 })
+
+/** Whether the signature over the headers holds (RFC 6376, relaxed). */
+const isSignedBy = (key: KeyObject, raw: string): boolean => {
+  const head = raw
+    .slice(0, raw.indexOf("\r\n\r\n"))
+    .replace(/\r\n[ \t]+/g, " ")
+    .split("\r\n")
+  const relaxed = (line: string): string => {
+    const at = line.indexOf(":")
+    return `${line.slice(0, at).toLowerCase().trim()}:${line
+      .slice(at + 1)
+      .replace(/[ \t]+/g, " ")
+      .trim()}`
+  }
+  const own = head.find((line) => /^dkim-signature:/i.test(line)) ?? ""
+  const tag = (name: string): string => new RegExp(`[;\\s]${name}=([^;]*)`).exec(own)?.[1]?.replace(/\s/g, "") ?? ""
+  const named = tag("h").toLowerCase().split(":")
+  const signed = named.flatMap((name) => {
+    const line = head.findLast((one) => one.toLowerCase().startsWith(`${name}:`))
+    return line === undefined ? [] : [relaxed(line)]
+  })
+  const verify = createVerify("RSA-SHA256")
+  verify.update(`${signed.join("\r\n")}\r\n${relaxed(own.replace(/([;\s]b=)[^;]*/, "$1"))}`, "latin1")
+  return verify.verify(key, tag("b"), "base64")
+}

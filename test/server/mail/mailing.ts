@@ -14,18 +14,18 @@ import { serve, type ServeOptions, type Serving } from "../serving.ts"
 export interface Mailing extends Serving {
   readonly folder: string
   readonly mail: (draft?: Partial<MailDraft>) => Promise<QueuedMail>
-  /** The rows of the queue, by the job's subject. */
-  readonly queue: () => Promise<ReadonlyMap<string, QueueRow>>
+  /** Jobs as the API shows them, by id, the first one first. */
+  readonly jobs: () => Promise<ReadonlyMap<string, ShownJob>>
   /** Makes every waiting job due at once. */
   readonly hurry: () => Promise<void>
 }
-export interface QueueRow {
+export interface ShownJob {
   readonly id: string
-  readonly queue_name: string
-  readonly state: string
+  readonly status: string
   readonly attempts: number
-  readonly last_failure: string | null
-  readonly element: string
+  readonly error: string | null
+  readonly owner_id: number | null
+  readonly result: { readonly [key: string]: unknown } | null
 }
 
 export const openMailing = async (
@@ -66,15 +66,11 @@ export const openMailing = async (
           )
         })
       ),
-    queue: () =>
-      serving.run(
-        Effect.flatMap(Store, (store) =>
-          Effect.map(
-            store.run<QueueRow & Record<string, unknown>>("select * from effect_queue"),
-            (rows) => new Map(rows.map((row) => [row.id, row]))
-          )
-        )
-      ),
+    jobs: async () => {
+      const { body } = await serving.ask("/api/v1/system/jobs?per_page=100")
+      const rows: ReadonlyArray<ShownJob> = body.jobs
+      return new Map(rows.toReversed().map((row) => [row.id, row]))
+    },
     hurry: () =>
       serving.run(
         Effect.flatMap(Store, (store) =>

@@ -6,20 +6,20 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
+import { Schema } from "effect"
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { catalogue } from "../../../core/catalogue.ts"
+import { wholeNumber } from "../../../core/kernel/field-schema.ts"
 import type { Json, JsonObject } from "../../../core/kernel/json.ts"
 import { DeviceFailure, readProfile, writeProfile } from "../../../sync/device/folder.ts"
 import {
   decodeCommandRow,
   decodeLeaseRequestRow,
   decodeLeaseRow,
-  decodeLostIdsRow,
   decodeMetaRow,
   decodeOutcome,
   decodeRecordedEffects,
-  decodeReferenceRow,
   decodeWithdrawn
 } from "../../../sync/device/outbox/rows.ts"
 import { openOutboxAt } from "../../../sync/device/outbox/outbox.ts"
@@ -32,7 +32,7 @@ import {
   readBundle,
   signBundle
 } from "../../../sync/protocol/bundle-format.ts"
-import { DecodeFailure } from "../../../sync/protocol/decode.ts"
+import { DecodeFailure, decoderOf } from "../../../sync/protocol/decode.ts"
 import { eventOfShapeRow } from "../../../sync/protocol/shape.ts"
 import { newSeed } from "../../../sync/protocol/signature.ts"
 import { releases_folder, releasesIn, unpackFolder } from "../../fixtures/kept/folders.ts"
@@ -265,6 +265,13 @@ describe.each(releasesIn(releases_folder))("what release %s keeps on devices", (
     }
   })
 
+  /** Rows that are looked for, and never read. */
+  const decodeLostIdsRow = decoderOf("lost ids", () =>
+    Schema.Struct({ entity: Schema.String, first: wholeNumber, last: wholeNumber, up_to_n: wholeNumber })
+  )
+  const decodeReferenceRow = decoderOf("a reference of a command", () =>
+    Schema.Struct({ thing: Schema.String, n: wholeNumber, made: Schema.Literals([0, 1]) })
+  )
   /** Every column of every table of the outbox, with what reads its rows. */
   const tables: { readonly [table: string]: Decode } = {
     commands: (given) => {

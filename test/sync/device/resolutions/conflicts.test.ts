@@ -1,41 +1,15 @@
 /** Conflicts people understand: why, what changed meanwhile, the ways out, what waits; and what is merged without any. */
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { openServerApp, type ServerApp } from "../../../../server/app.ts"
-import { type Listening, listenOn } from "../../../../server/http.ts"
-import { silentLog } from "../../../../server/log.ts"
 import { type Device, enrolDevice } from "../../../../sync/device/device.ts"
 import { openOutboxAt } from "../../../../sync/device/outbox/outbox.ts"
 import { engines } from "../../../app.ts"
-import { freshDatabase } from "../../../postgres.ts"
-import { described, startedServer } from "../../../server/serving.ts"
-
-const token = "owner-token-of-the-tests"
+import { type FillTestServer, openFillTestServer, owner_token } from "../../filling.ts"
 
 describe.each(engines)("a device whose commands meet other people's on %s", (engine) => {
-  let folder: string,
-    app: ServerApp,
-    listening: Listening,
-    database: Awaited<ReturnType<typeof freshDatabase>> | undefined,
-    device: Device,
-    ann: string
+  let server: FillTestServer, device: Device, ann: string
   beforeEach(async () => {
-    folder = mkdtempSync(join(tmpdir(), "flightcase-conflicts-"))
-    database = engine === "pg" ? await freshDatabase(startedServer) : undefined
-    app = described(
-      await openServerApp({
-        database:
-          database === undefined
-            ? { kind: "sqlite", path: join(folder, "server.sqlite") }
-            : { kind: "pg", url: database.url, connections_max: 5 },
-        key: "key-of-the-tests-which-is-long",
-        owner_token: token,
-        rate_limit: 1_000_000
-      })
-    )
-    listening = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, answer: app.answer })
+    server = await openFillTestServer(engine)
     const { user } = await at("POST", "/users", {
       name: "Ann",
       email: "ann@example.com",
@@ -46,23 +20,20 @@ describe.each(engines)("a device whose commands meet other people's on %s", (eng
   })
   afterEach(async () => {
     await device?.close()
-    await listening.stop(1_000)
-    await app.close()
-    await database?.drop()
-    rmSync(folder, { recursive: true, force: true })
+    await server?.close()
   })
   const enrol = async (): Promise<void> => {
-    device = await enrolDevice(join(folder, "one"), { name: "one", url: listening.url, token, device: "one" })
+    device = await enrolDevice(join(server.folder, "one"), {
+      name: "one",
+      url: server.url,
+      token: owner_token,
+      device: "one"
+    })
   }
   /** On the server, by the owner or by somebody else. */
-  const at = async (method: string, path: string, body?: unknown, as = token): Promise<any> => {
-    const response = await fetch(`${listening.url}/api/v1${path}`, {
-      method,
-      headers: { authorization: `Bearer ${as}`, "content-type": "application/json" },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) })
-    })
-    const answer = (await response.json().catch(() => undefined)) as any
-    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(answer)}`)
+  const at = async (method: string, path: string, body?: unknown, as = owner_token): Promise<any> => {
+    const { status, body: answer } = await server.ask(method, path.slice(1), body, as)
+    if (status >= 400) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(answer)}`)
     return answer
   }
   const byAnn = (method: string, path: string, body?: unknown) => at(method, path, body, ann)
@@ -74,7 +45,7 @@ describe.each(engines)("a device whose commands meet other people's on %s", (eng
   }
   const show = async (path: string): Promise<any> => Object.values(await here("GET", path))[0]
   const counts = () => {
-    const outbox = openOutboxAt(join(folder, "one", "outbox.sqlite"))
+    const outbox = openOutboxAt(join(server.folder, "one", "outbox.sqlite"))
     try {
       return outbox.counts()
     } finally {
@@ -365,7 +336,7 @@ describe.each(engines)("a device whose commands meet other people's on %s", (eng
       name: "Mine Ltd",
       website: "https://example.com"
     })
-    const outbox = openOutboxAt(join(folder, "one", "outbox.sqlite"))
+    const outbox = openOutboxAt(join(server.folder, "one", "outbox.sqlite"))
     const bodies = outbox.byState("accepted").map(({ payload }) => payload.body)
     outbox.close()
     expect(bodies).toEqual([

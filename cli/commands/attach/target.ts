@@ -1,0 +1,43 @@
+/** What files are attached to, as people name it: `member:12`, `order:0000000009`, `product:SKU`, `unit:BARCODE`. */
+import { attachables } from "../../../core/attachments/attachables.ts"
+import { requireAsset } from "../../codes.ts"
+import type { CommandContext } from "../../context.ts"
+import { usageError } from "../../exit-codes.ts"
+import { isNameableTable } from "../../nameable.ts"
+import { looksLikeId, resolveId } from "../../resolve-id.ts"
+
+export interface Target {
+  readonly attachable_type: string
+  readonly attachable_id: number
+}
+/** Words people use beside the API's own. */
+const other_words: { readonly [word: string]: string } = {
+  order: "opportunity",
+  quote: "opportunity",
+  unit: "stock_level",
+  asset: "stock_level",
+  case: "container"
+}
+const shown_words = ["member", "product", "order", "activity", "container", "unit"]
+
+export const targetNamed = async (context: CommandContext, text: string): Promise<Target> => {
+  const at = text.indexOf(":")
+  const word = text.slice(0, Math.max(at, 0)).toLowerCase().replaceAll("-", "_")
+  const entity = other_words[word] ?? word
+  const kind = attachables.find(({ table }) => table.entity === entity)
+  const name = text.slice(at + 1).trim()
+  if (kind === undefined || name === "")
+    throw usageError(
+      `${JSON.stringify(text)} names nothing files can be attached to.`,
+      `Say what it is, then its id, number or code: ${shown_words.map((one) => `${one}:…`).join(", ")}.`
+    )
+  return { attachable_type: kind.type, attachable_id: await idOf(context, kind.table.name, word, name) }
+}
+const idOf = async (context: CommandContext, table: string, word: string, name: string): Promise<number> => {
+  // As scanners give it: a code before an id.
+  if (table === "stock_levels") return (await requireAsset(context, name)).id
+  if (isNameableTable(table)) return resolveId(context, table, name)
+  if (!looksLikeId(name))
+    throw usageError(`${JSON.stringify(name)} is no id.`, `Name the ${word} by its id: ${word}:12.`)
+  return Number(name)
+}

@@ -1,0 +1,72 @@
+/** `attachments get`: from where the file waits to be sent, or from the server by its signed address. */
+import { createHash } from "node:crypto"
+import { existsSync } from "node:fs"
+import { readFile, writeFile } from "node:fs/promises"
+import { shownFileName } from "../../../core/values/file-name.ts"
+import { rowIn } from "../../answers.ts"
+import type { CommandContext } from "../../context.ts"
+import { CliError, exit_codes, usageError } from "../../exit-codes.ts"
+import { profileExists } from "../../profile-folder.ts"
+import { type Flags, textFlag } from "../../program.ts"
+import { looksLikeId } from "../../resolve-id.ts"
+
+interface Fetched {
+  readonly name: string
+  readonly content: Uint8Array
+  readonly from: "here" | "server"
+}
+
+export const getAttachment = async (context: CommandContext, id: string, flags: Flags): Promise<void> => {
+  if (!looksLikeId(id)) throw usageError(`${JSON.stringify(id)} is no id.`, "flightcase attachments list shows them.")
+  const { content, from, name } = await fetched(context, id)
+  const given = textFlag(flags, "output")
+  if (given === "-") return context.printContent(content)
+  const file = given ?? shownFileName(name)
+  if (given === undefined && existsSync(file))
+    throw usageError(`${file} is here already.`, "Name another file with -o; that one is then written over.")
+  await writeFile(file, content, given === undefined ? { flag: "wx" } : {})
+  if (context.options.json === true)
+    return context.printJson({ attachment: { id: Number(id), file, bytes: content.length, from } })
+  context.note(`Wrote ${file}, ${content.length} bytes${from === "here" ? ", which wait here to be sent" : ""}.`)
+}
+
+const fetched = async (context: CommandContext, id: string): Promise<Fetched> => {
+  const known = await rowHere(context, id)
+  if (known?.waiting !== undefined) return { name: known.original_name, content: known.waiting, from: "here" }
+  if (context.offline)
+    throw new CliError(
+      exit_codes.network,
+      "The content of this file is on the server, and --offline forbids to ask it.",
+      { way_out: "Leave out --offline when there is a network." }
+    )
+  const answer = await context.requestAtServer({ method: "GET", path: `/api/v1/attachments/${id}` })
+  if (answer.status >= 400) throw (await import("../../response-errors.ts")).responseError(answer)
+  const row = rowIn(answer.body, "attachment")
+  const address = new URL(String(row["url"]))
+  // Its path and signature count; the server may be reached by another address than the one it calls its own.
+  const file = await context.requestAtServer({
+    method: "GET",
+    path: address.pathname,
+    query: [...address.searchParams]
+  })
+  if (file.status >= 400) throw (await import("../../response-errors.ts")).responseError(file)
+  const content =
+    file.content !== undefined && "text" in file.content ? Buffer.from(file.content.text) : Buffer.alloc(0)
+  const sha256 = known?.sha256 ?? /"([0-9a-f]{64})"/.exec(file.headers?.["etag"] ?? "")?.[1]
+  if (sha256 !== undefined && sha256 !== createHash("sha256").update(content).digest("hex"))
+    throw new CliError(exit_codes.failed, "What arrived is not the file that was attached; nothing was written.", {
+      way_out: "Try again; where it stays so, the server's store of files is damaged."
+    })
+  return { name: String(row["original_name"]), content, from: "server" }
+}
+
+/** What this machine knows of the attachment; nothing where the server is to be asked. */
+const rowHere = async (context: CommandContext, id: string) => {
+  const { options } = context
+  if (options.remote === true || options.url !== undefined || !profileExists(context.profile(), context.env))
+    return undefined
+  const device = await context.device()
+  const row = await device.attachment(Number(id))
+  const path = row === undefined ? undefined : device.waitingFile(row.sha256)
+  return row === undefined ? undefined : { ...row, waiting: path === undefined ? undefined : await readFile(path) }
+}

@@ -1,0 +1,125 @@
+/**
+ * Removes content that no row has named for a day. Nothing waits for the store while it does so: content to be removed
+ * is marked first, and from then on neither named by a row nor taken for stored (`keep.ts`), until it is gone.
+ */
+import { Effect, Schema, Stream } from "effect"
+import type { Catalogue } from "../../core/kernel/catalogue.ts"
+import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
+import type { Failure } from "../../core/kernel/failure.ts"
+import { bindings, chunked, quote } from "../../core/kernel/store/statement.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import { instantOf } from "../../core/values/time.ts"
+import { jobKind, type TimedWork } from "../jobs/job-kind.ts"
+import { serverContext } from "../server-context.ts"
+import type { BlobStore, BlobStoreFailure } from "./blob-store.ts"
+import { fileTables, isCurrent } from "./lookup.ts"
+
+export const kept_unreferenced_millis = 86_400_000
+/** Who began to remove content has ended by then, well or not. */
+const removal_millis = 3_600_000
+const at_a_time = 500
+
+/** Whether any row names the blob of the outer statement. */
+const isNamed = (catalogue: Catalogue): string =>
+  `(${fileTables(catalogue)
+    .map(
+      ({ table, file }) =>
+        `exists (select 1 from ${quote(table.name)} where ${quote(table.name)}.${quote(file.sha256)} = blobs.sha256 and ${isCurrent(table)})`
+    )
+    .join(" or ")})`
+
+/** One pass, as of an instant. Answers how many blobs were removed. */
+export const collectFiles = Effect.fnUntraced(function* (
+  now_millis: number
+): Effect.fn.Return<number, Failure | BlobStoreFailure, Store | CommandRuntime> {
+  const store = yield* Store
+  const { blobs } = yield* serverContext
+  const named = isNamed((yield* CommandRuntime).catalogue)
+  const run = (text: (bind: (value: unknown) => string) => string) => {
+    const { bind, values } = bindings(store.dialect)
+    return store.run<{ sha256: string }>(text(bind), values)
+  }
+  const now = instantOf(now_millis)
+  yield* run((bind) => `delete from downloads where expires_at <= ${bind(now)}`)
+  yield* run(
+    (bind) =>
+      `update blobs set unreferenced_since = ${bind(now)} where unreferenced_since is null and state = 'kept' and not ${named}`
+  )
+  // Rows that were not recorded by a command: a journal that was brought in.
+  yield* run(
+    () =>
+      `update blobs set unreferenced_since = null where unreferenced_since is not null and state = 'kept' and ${named}`
+  )
+  const unused = instantOf(now_millis - kept_unreferenced_millis)
+  const abandoned = instantOf(now_millis - removal_millis)
+  let removed = 0
+  for (;;) {
+    const claimed = yield* run(
+      (bind) =>
+        `update blobs set state = 'removing', unreferenced_since = ${bind(now)} where sha256 in (` +
+        `select sha256 from blobs where (state <> 'removing' and unreferenced_since <= ${bind(unused)} and not ${named}) ` +
+        `or (state = 'removing' and unreferenced_since <= ${bind(abandoned)}) order by sha256 limit ${at_a_time}) ` +
+        `and unreferenced_since <= ${bind(abandoned)} returning sha256`
+    )
+    if (claimed.length === 0) return removed
+    for (const { sha256 } of claimed) {
+      yield* blobs.remove(sha256)
+      yield* run((bind) => `delete from blobs where sha256 = ${bind(sha256)} and state = 'removing'`)
+    }
+    removed += claimed.length
+  }
+})
+
+/** Content in the store that no row of `blobs` knows, from a database older than its files: known from now on. */
+export const findUnknown = Effect.fnUntraced(function* (
+  blobs: BlobStore,
+  now_millis: number
+): Effect.fn.Return<void, Failure | BlobStoreFailure, Store> {
+  const store = yield* Store
+  const before = instantOf(now_millis - kept_unreferenced_millis)
+  yield* Stream.runForEachArray(
+    Stream.rechunk(
+      Stream.filter(blobs.list, ({ stored_at }) => stored_at < before),
+      at_a_time
+    ),
+    (page) =>
+      Effect.forEach(
+        chunked(page, at_a_time),
+        (some) => {
+          const { bind, values } = bindings(store.dialect)
+          const rows = some.map(
+            ({ sha256, stored_at }) =>
+              `(${[sha256, 0, "application/octet-stream", "kept", stored_at, instantOf(now_millis)].map(bind).join(", ")})`
+          )
+          return store.run(
+            `insert into blobs (sha256, size_bytes, mime_type, state, stored_at, unreferenced_since) values ${rows.join(", ")} on conflict (sha256) do nothing`,
+            values
+          )
+        },
+        { discard: true }
+      )
+  )
+})
+
+/** The hour in which the whole store is compared with its rows. */
+const comparing_hour = 3
+
+export const collectWork: TimedWork = {
+  cron: "17 * * * *",
+  kind: jobKind({
+    kind: "files.collect",
+    meaning: "removes files that nothing has named for a day",
+    data: Schema.Struct({ due_at: Schema.String }),
+    attempts_max: 3,
+    waits_seconds: [60, 600],
+    at_a_time: 1,
+    run: ({ due_at }) =>
+      Effect.gen(function* () {
+        const { blobs } = yield* serverContext
+        const now_millis = Date.parse(due_at)
+        yield* blobs.sweep
+        if (new Date(now_millis).getUTCHours() === comparing_hour) yield* findUnknown(blobs, now_millis)
+        return { removed: yield* collectFiles(now_millis) }
+      })
+  })
+}

@@ -1,0 +1,254 @@
+/**
+ * Files in a bucket of S3, or of what speaks like it, under the same names as in a folder. Content is written to a
+ * temporary file first: its length and its SHA-256 go ahead of it, so that the bucket takes it whole or not at all.
+ */
+import { openAsBlob } from "node:fs"
+import { AwsClient } from "aws4fetch"
+import { Effect, Option, Schedule, Stream } from "effect"
+import { BlobMissing, type BlobStore, BlobStoreFailure, type BlobStoreFault, isSha256 } from "./blob-store.ts"
+import { spool, sweepSpool } from "./spool.ts"
+
+export interface Credentials {
+  readonly access_key_id: string
+  readonly secret_access_key: string
+  readonly session_token: string | undefined
+  readonly region: string | undefined
+}
+export interface S3Options {
+  /** `s3://bucket?endpoint=https://…&region=…&prefix=…` */
+  readonly url: string
+  readonly credentials: Credentials
+  /** For temporary files. */
+  readonly folder: string
+  readonly alone: boolean
+  /** How long the bucket may take to answer, and between two pieces of a file. */
+  readonly answer_millis?: number
+}
+
+const answer_millis_default = 20_000
+/** Sending a file: slow lines send a megabyte in ten seconds. */
+const upload_millis = 300_000
+const tries_again = { schedule: Schedule.exponential(200), times: 3 } as const
+const abandoned_millis = 3_600_000
+
+interface Asked {
+  readonly method: "GET" | "HEAD" | "PUT" | "DELETE"
+  readonly key: string
+  readonly query?: string
+  readonly headers?: { readonly [name: string]: string }
+  readonly body?: () => Promise<Blob | string>
+  readonly patience_millis?: number
+}
+/** The answer's head; `end` gives the rest of it up. */
+interface Answered {
+  readonly response: Response
+  readonly end: () => void
+}
+
+export const s3Store = (options: S3Options): BlobStore => {
+  const { folder, alone, answer_millis = answer_millis_default } = options
+  const { ask, place, prefix } = makeBucket(options, answer_millis)
+  const opened_millis = Date.now()
+  const pathOf = (sha256: string): string => {
+    if (!isSha256(sha256)) throw new TypeError("a blob is named by its SHA-256")
+    return `${sha256.slice(0, 2)}/${sha256.slice(2, 4)}/${sha256}`
+  }
+  const has = (sha256: string): Effect.Effect<boolean, BlobStoreFailure> =>
+    Effect.map(ask({ method: "HEAD", key: pathOf(sha256) }), ({ response, end }) => {
+      end()
+      return response.status !== 404
+    })
+  const attempt = <A>(work: () => Promise<A>): Effect.Effect<A, BlobStoreFailure> =>
+    Effect.tryPromise({ try: work, catch: (cause) => failureOf(place, "failing", String(cause), cause) })
+  return {
+    kind: "s3",
+    place,
+    receive: (bytes_max) =>
+      Effect.map(spool(folder, bytes_max), (spooling) => ({
+        write: spooling.write,
+        end: spooling.end,
+        keep: Effect.suspend(() => {
+          const { sha256 } = spooling.blob()
+          const put: Asked = {
+            method: "PUT",
+            key: pathOf(sha256),
+            headers: { "x-amz-content-sha256": sha256, "content-type": "application/octet-stream" },
+            body: () => openAsBlob(spooling.path),
+            patience_millis: upload_millis
+          }
+          // What is there already has this content: it was checked against its name when it came.
+          return Effect.flatMap(has(sha256), (there) =>
+            there ? Effect.void : Effect.map(ask(put), ({ end }) => end())
+          )
+        })
+      })),
+    read: (sha256, range) =>
+      Effect.flatMap(
+        ask({
+          method: "GET",
+          key: pathOf(sha256),
+          ...(range === undefined ? {} : { headers: { range: `bytes=${range.first}-${range.last}` } })
+        }),
+        ({ response, end }) => {
+          if (response.status === 404) return Effect.fail(new BlobMissing({ sha256 }))
+          const whole = /\/(\d+)$/.exec(response.headers.get("content-range") ?? "")?.[1]
+          return Effect.succeed({
+            size_bytes: Number(whole ?? response.headers.get("content-length")),
+            content: Stream.fromAsyncIterable(partsOf(response, end, answer_millis), (cause) =>
+              failureOf(place, "unreachable", "it stopped sending", cause)
+            )
+          })
+        }
+      ),
+    has,
+    remove: (sha256) => Effect.map(ask({ method: "DELETE", key: pathOf(sha256) }), ({ end }) => end()),
+    list: Stream.paginate("", (after: string) =>
+      Effect.map(
+        Effect.flatMap(
+          ask({
+            method: "GET",
+            key: "",
+            query: `list-type=2&prefix=${encodeURIComponent(prefix)}${after === "" ? "" : `&continuation-token=${encodeURIComponent(after)}`}`
+          }),
+          ({ response }) => attempt(() => response.text())
+        ),
+        pageOf
+      )
+    ),
+    mark: Effect.gen(function* () {
+      const { response } = yield* ask({ method: "GET", key: "store-id" })
+      const text = yield* attempt(() => response.text())
+      if (response.status !== 404) return text.trim()
+      if (text.includes("NoSuchBucket")) return yield* failureOf(place, "failing", "there is no such bucket")
+      return undefined
+    }),
+    setMark: (mark) =>
+      Effect.map(ask({ method: "PUT", key: "store-id", body: async () => `${mark}\n` }), ({ end }) => end()),
+    sweep: attempt(() => sweepSpool(folder, alone ? opened_millis : Date.now() - abandoned_millis))
+  }
+}
+
+const failureOf = (place: string, fault: BlobStoreFault, said: string, cause?: unknown): BlobStoreFailure =>
+  new BlobStoreFailure({ fault, message: `The bucket ${place} cannot be used: ${said}.`, cause })
+
+/** Signed requests to the bucket; what passes by itself is tried again. 404 is an answer, other refusals are failures. */
+const makeBucket = ({ credentials, url }: S3Options, answer_millis: number) => {
+  const { endpoint, bucket, prefix, region } = bucketOf(url, credentials)
+  const place = `${bucket}${prefix === "" ? "" : `/${prefix.slice(0, -1)}`} at ${endpoint.host}`
+  const aws = new AwsClient({
+    accessKeyId: credentials.access_key_id,
+    secretAccessKey: credentials.secret_access_key,
+    ...(credentials.session_token === undefined ? {} : { sessionToken: credentials.session_token }),
+    service: "s3",
+    region,
+    retries: 0
+  })
+  const base = `${endpoint.href.replace(/\/+$/, "")}/${bucket}`
+  const once = (asked: Asked): Effect.Effect<Answered, BlobStoreFailure> =>
+    Effect.tryPromise({
+      try: async (interrupted) => {
+        const stop = new AbortController()
+        const end = (): void => stop.abort()
+        interrupted.addEventListener("abort", end)
+        const timer = setTimeout(end, asked.patience_millis ?? answer_millis)
+        try {
+          const body = await asked.body?.()
+          const path = asked.key === "" ? "" : `/${prefix}${asked.key}`
+          const response = await aws.fetch(`${base}${path}${asked.query === undefined ? "" : `?${asked.query}`}`, {
+            method: asked.method,
+            headers: { ...asked.headers },
+            signal: stop.signal,
+            redirect: "manual",
+            ...(body === undefined ? {} : { body })
+          })
+          return { response, end }
+        } finally {
+          clearTimeout(timer)
+          interrupted.removeEventListener("abort", end)
+        }
+      },
+      catch: (cause) => failureOf(place, "unreachable", reasonOf(cause), cause)
+    }).pipe(
+      Effect.flatMap((answered) =>
+        answered.response.ok || answered.response.status === 404 ? Effect.succeed(answered) : refused(place, answered)
+      )
+    )
+  const ask = (asked: Asked): Effect.Effect<Answered, BlobStoreFailure> =>
+    Effect.retry(once(asked), { ...tries_again, while: ({ fault }) => fault === "unreachable" }).pipe(
+      // A missing bucket is no missing file.
+      Effect.flatMap((answered) =>
+        answered.response.status === 404 &&
+        asked.method !== "GET" &&
+        asked.method !== "HEAD" &&
+        asked.method !== "DELETE"
+          ? refused(place, answered)
+          : Effect.succeed(answered)
+      )
+    )
+  return { ask, place, prefix }
+}
+
+const refused = (place: string, { response, end }: Answered): Effect.Effect<never, BlobStoreFailure> =>
+  Effect.gen(function* () {
+    const text = yield* Effect.promise(() => response.text().catch(() => ""))
+    end()
+    const code = /<Code>([^<]{1,80})<\/Code>/.exec(text)?.[1]
+    const passes = response.status >= 500 || response.status === 429
+    return yield* failureOf(
+      place,
+      passes ? "unreachable" : "failing",
+      `it answers ${response.status}${code === undefined ? "" : ` ${code}`}`
+    )
+  })
+const reasonOf = (cause: unknown): string => {
+  if (cause instanceof Error && cause.name === "AbortError") return "it does not answer in time"
+  const inner = cause instanceof Error ? cause.cause : undefined
+  return inner instanceof Error ? inner.message : cause instanceof Error ? cause.message : String(cause)
+}
+
+/** Throws a TypeError that says what is wrong with the address. */
+const bucketOf = (url: string, { region }: Credentials) => {
+  const parsed = new URL(url)
+  const prefix = (parsed.searchParams.get("prefix") ?? "").replace(/^\/+|\/+$/g, "")
+  const own_region = parsed.searchParams.get("region") ?? region ?? "us-east-1"
+  return {
+    endpoint: new URL(parsed.searchParams.get("endpoint") ?? `https://s3.${own_region}.amazonaws.com`),
+    bucket: parsed.hostname,
+    prefix: prefix === "" ? "" : `${prefix}/`,
+    region: own_region
+  }
+}
+
+async function* partsOf(response: Response, end: () => void, idle_millis: number): AsyncGenerator<Uint8Array> {
+  const reader = response.body?.getReader()
+  try {
+    while (reader !== undefined) {
+      const timer = setTimeout(end, idle_millis)
+      const part = await reader.read().finally(() => clearTimeout(timer))
+      if (part.done) return
+      yield part.value
+    }
+  } finally {
+    end()
+  }
+}
+
+/** One page of a listing, and where the next one begins. */
+const pageOf = (xml: string) => {
+  const found = [...xml.matchAll(/<Contents>(.*?)<\/Contents>/gs)].flatMap(([, entry = ""]) => {
+    const sha256 = /<Key>([^<]*)<\/Key>/.exec(entry)?.[1]?.split("/").at(-1) ?? ""
+    const stored = /<LastModified>([^<]*)<\/LastModified>/.exec(entry)?.[1] ?? ""
+    return isSha256(sha256) && !Number.isNaN(Date.parse(stored))
+      ? [{ sha256, stored_at: new Date(stored).toISOString() }]
+      : []
+  })
+  const next = /<NextContinuationToken>([^<]*)<\/NextContinuationToken>/.exec(xml)?.[1]
+  return [found, next === undefined ? Option.none() : Option.some(unescaped(next))] as const
+}
+const unescaped = (text: string): string =>
+  text
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&quot;", '"')
+    .replaceAll("&apos;", "'")
+    .replaceAll("&amp;", "&")

@@ -1,0 +1,185 @@
+/**
+ * Which font a character is set in: the store's own where it names one, then Roboto, then DejaVu Sans, which has
+ * Arabic, Hebrew and signs; then the store's other fonts. A picture character that none has is shown as an empty box.
+ */
+import { existsSync, readFileSync } from "node:fs"
+import { createRequire } from "node:module"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { create } from "fontkit"
+import type { StoreFont } from "./messages.ts"
+
+interface Faces {
+  readonly normal: string
+  readonly bold: string
+  readonly italics: string
+  readonly bolditalics: string
+}
+/** A family as pdfmake knows it: its faces are files in its virtual folder. */
+export interface Family {
+  readonly name: string
+  readonly faces: Faces
+  readonly has: (code_point: number) => boolean
+}
+
+const own = {
+  Roboto: {
+    normal: "Roboto-Regular.ttf",
+    bold: "Roboto-Medium.ttf",
+    italics: "Roboto-Italic.ttf",
+    bolditalics: "Roboto-MediumItalic.ttf"
+  },
+  DejaVu: {
+    normal: "DejaVuSans.ttf",
+    bold: "DejaVuSans-Bold.ttf",
+    italics: "DejaVuSans.ttf",
+    bolditalics: "DejaVuSans-Bold.ttf"
+  }
+} as const satisfies { readonly [family: string]: Faces }
+
+/** Beside the bundled program in `fonts/`, else in the packages they come from. */
+const fileOf = (name: string): string => {
+  const here = dirname(fileURLToPath(import.meta.url))
+  const bundled = join(here, "fonts", name)
+  if (existsSync(bundled)) return bundled
+  const { resolve } = createRequire(import.meta.url)
+  return name.startsWith("Roboto")
+    ? join(dirname(resolve("pdfmake/package.json")), "fonts/Roboto", name)
+    : join(dirname(resolve("dejavu-fonts-ttf/package.json")), "ttf", name)
+}
+
+const loaded = new Map<string, Buffer>()
+const bytesOf = (name: string): Buffer => {
+  const bytes = loaded.get(name) ?? readFileSync(fileOf(name))
+  loaded.set(name, bytes)
+  return bytes
+}
+
+/** Where pdfmake looks for fonts. */
+export interface FontFolder {
+  readonly existsSync: (name: string) => boolean
+  readonly writeFileSync: (name: string, bytes: Buffer) => void
+}
+
+/** Asked of fontkit once for each character of a font. */
+const coverage = (open: () => { readonly hasGlyphForCodePoint: (code_point: number) => boolean }) => {
+  const known = new Map<number, boolean>()
+  let font: ReturnType<typeof open> | undefined
+  return (code_point: number): boolean => {
+    const before = known.get(code_point)
+    if (before !== undefined) return before
+    font ??= open()
+    const has = font.hasGlyphForCodePoint(code_point)
+    known.set(code_point, has)
+    return has
+  }
+}
+const opened = (bytes: Buffer) => {
+  const font = create(bytes)
+  if (!("hasGlyphForCodePoint" in font)) throw new Error("the file holds several fonts")
+  return font
+}
+
+let own_families: ReadonlyArray<Family> | undefined
+const ownFamilies = (folder: FontFolder): ReadonlyArray<Family> => {
+  own_families ??= Object.entries(own).map(([name, faces]) => {
+    for (const face of Object.values(faces)) if (!folder.existsSync(face)) folder.writeFileSync(face, bytesOf(face))
+    return { name, faces, has: coverage(() => opened(bytesOf(faces.normal))) }
+  })
+  return own_families
+}
+
+/** A font that cannot be used, with the reason. */
+export class UnusableFont extends Error {}
+
+const storeFamily = (folder: FontFolder, font: StoreFont, at: number): Family => {
+  const write = (face: string, bytes: Uint8Array): string => {
+    const name = `store-${at}-${face}`
+    folder.writeFileSync(name, Buffer.from(bytes))
+    return name
+  }
+  const normal = write("normal", font.normal)
+  try {
+    const bytes = Buffer.from(font.normal)
+    const kit = opened(bytes)
+    return {
+      name: `store-${at}`,
+      faces: {
+        normal,
+        bold: font.bold === undefined ? normal : write("bold", font.bold),
+        italics: font.italic === undefined ? normal : write("italics", font.italic),
+        bolditalics: font.bold === undefined ? normal : write("bold", font.bold)
+      },
+      has: coverage(() => kit)
+    }
+  } catch (cause) {
+    throw new UnusableFont(
+      `The font ${font.name} cannot be used: ${cause instanceof Error ? cause.message : "damaged"}.`
+    )
+  }
+}
+
+/** The families of one document, the first being the one its text is set in. */
+export const familiesFor = (folder: FontFolder, fonts: ReadonlyArray<StoreFont>): ReadonlyArray<Family> => {
+  const given = fonts.map((font, at) => ({ font, family: storeFamily(folder, font, at) }))
+  return [
+    ...given.filter(({ font }) => font.use === "first").map(({ family }) => family),
+    ...ownFamilies(folder),
+    ...given.filter(({ font }) => font.use !== "first").map(({ family }) => family)
+  ]
+}
+
+const box = "\u25a1"
+/** Joins or changes the character before it. */
+const joins = /^[\p{M}\u200c\u200d]$/u
+/** Shows nothing by itself: variation selectors, skin tones' joiners, marks of direction. */
+const unseen = /^[\p{Cf}\p{Variation_Selector}]$/u
+
+export interface Piece {
+  readonly text: string
+  readonly family: string
+  readonly level: number
+  /** Where in the text it begins. */
+  readonly at: number
+}
+/** Cuts text where the font changes, and where the levels (one for each UTF-16 unit) do. */
+export const pieces = (families: ReadonlyArray<Family>, text: string, levels?: Uint8Array): ReadonlyArray<Piece> => {
+  const made: Array<{ text: string; family: string; level: number; at: number }> = []
+  const [first] = families
+  if (first === undefined) return made
+  let next = 0
+  for (const character of text) {
+    const at = next
+    const level = levels?.[at] ?? 0
+    next += character.length
+    const joiner = character === "\u200c" || character === "\u200d"
+    if (!joiner && unseen.test(character)) continue
+    const last = made.at(-1)
+    if (last !== undefined && joins.test(character)) {
+      const family = families.find(({ name }) => name === last.family) ?? first
+      if (family.has(character.codePointAt(0) ?? 0)) last.text += character
+      continue
+    }
+    // A space parts nothing: it stays with the word before it.
+    if (last !== undefined && last.level === level && /\s/.test(character)) {
+      last.text += character
+      continue
+    }
+    const { family, sign } = fontFor(families, first, character)
+    if (last !== undefined && last.family === family && last.level === level) last.text += sign
+    else made.push({ text: sign, family, level, at })
+  }
+  return made
+}
+const fontFor = (
+  families: ReadonlyArray<Family>,
+  first: Family,
+  character: string
+): { readonly family: string; readonly sign: string } => {
+  if (/\s/.test(character)) return { family: first.name, sign: character }
+  const code_point = character.codePointAt(0) ?? 0
+  const family = families.find(({ has }) => has(code_point))
+  if (family !== undefined) return { family: family.name, sign: character }
+  const with_box = families.find(({ has }) => has(box.charCodeAt(0)))
+  return { family: (with_box ?? first).name, sign: box }
+}

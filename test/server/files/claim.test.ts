@@ -1,0 +1,83 @@
+/** A database knows the one store its files are in. */
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { openServerApp, type ServerApp } from "../../../server/app.ts"
+import { type FreshDatabase, freshDatabase } from "../../postgres.ts"
+import { owner_token, startedServer } from "../serving.ts"
+
+let place: string
+let database: FreshDatabase
+const open: Array<ServerApp> = []
+beforeEach(async () => {
+  place = mkdtempSync(join(tmpdir(), "flightcase-claim-"))
+  database = await freshDatabase(startedServer)
+})
+afterEach(async () => {
+  for (const app of open.splice(0)) await app.close()
+  await database.drop()
+  rmSync(place, { recursive: true, force: true })
+})
+const start = async (folder: string): Promise<ServerApp> => {
+  const app = await openServerApp({
+    database: { kind: "pg", url: database.url, connections_max: 2 },
+    key: "key-of-the-tests-which-is-long",
+    owner_token,
+    data_folder: join(place, folder)
+  })
+  open.push(app)
+  return app
+}
+
+describe("servers on one Postgres", () => {
+  it("share a folder of files; one with a folder of its own does not start, and says what to do", async () => {
+    await start("shared")
+    await start("shared")
+    const mark = readFileSync(join(place, "shared", "blobs", "store-id"), "utf8").trim()
+    await expect(start("its-own")).rejects.toMatchObject({
+      message: `The files of this database are in ${join(place, "shared", "blobs")}, not in ${join(place, "its-own", "blobs")}: share that folder among the servers, name a bucket with FLIGHTCASE_BLOBS, or copy its files here, store-id included (it must say ${mark}).`
+    })
+    // Started again it is refused again.
+    await expect(start("its-own")).rejects.toThrow("share that folder")
+  })
+  it("that start at the same moment agree on the folder they share", async () => {
+    await Promise.all([start("shared"), start("shared"), start("shared")])
+    await start("shared")
+  })
+  it("find the files again where their folder was copied to", async () => {
+    await start("before")
+    cpSync(join(place, "before"), join(place, "after"), { recursive: true })
+    await start("after")
+  })
+  it("start where no file can be kept, and then refuse files alone", async () => {
+    writeFileSync(join(place, "no-folder"), "")
+    const app = await start("no-folder")
+    const health = await app.ask({
+      method: "GET",
+      target: "/api/v1/system/health",
+      headers: {},
+      remote_address: "192.0.2.1",
+      body: async () => new Uint8Array()
+    })
+    expect(health.status).toBe(200)
+    const form = new FormData()
+    form.append("attachable_type", "Product")
+    form.append("attachable_id", "1")
+    form.append("file", new Blob(["x"]), "x.txt")
+    const request = new Request("http://x/", { method: "POST", body: form })
+    const bytes = new Uint8Array(await request.arrayBuffer())
+    const refused = await app.ask({
+      method: "POST",
+      target: "/api/v1/attachments",
+      headers: { authorization: `Bearer ${owner_token}`, "content-type": request.headers.get("content-type") ?? "" },
+      remote_address: "192.0.2.1",
+      body: async () => bytes
+    })
+    expect([refused.status, refused.headers["retry-after"], refused.body]).toEqual([
+      503,
+      "30",
+      expect.stringContaining("Files cannot be kept")
+    ])
+  })
+})

@@ -1,0 +1,215 @@
+/** Content is kept while a row names it, a day longer, and never lost to what comes at the moment of its removal. */
+import { Effect, Stream } from "effect"
+import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { insert, remove } from "../../../core/kernel/row-change.ts"
+import { Rejection } from "../../../core/kernel/rejection.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { collectFiles, findUnknown } from "../../../server/files/collect.ts"
+import { keepDownload } from "../../../server/files/downloads.ts"
+import { filesNamed, keepContent } from "../../../server/files/keep.ts"
+import { type DownloadRow, downloads } from "../../../server/files/schema.ts"
+import { ServerContext } from "../../../server/server-context.ts"
+import { engines } from "../../app.ts"
+import { serve, type Serving } from "../serving.ts"
+
+const hour = 3_600_000
+const start = Date.parse("2026-11-22T12:00:00.000Z")
+
+describe.each(engines)("collection of files on %s", (engine) => {
+  let server: Serving
+  let now: number
+  beforeEach(async () => {
+    server = await serve(engine)
+    now = start
+    server.setClock(now)
+  })
+  afterEach(() => server.close())
+
+  const pass = (hours: number): void => {
+    now += hours * hour
+    server.setClock(now)
+  }
+  const collect = (): Promise<number> => server.run(Effect.suspend(() => collectFiles(now)))
+  const keep = async (text: string): Promise<string> =>
+    (await server.run(keepContent(Stream.make(Buffer.from(text)), 1_000))).sha256
+  const blobs = () => server.run(Effect.map(ServerContext, (context) => context.blobs))
+  const isThere = async (sha256: string): Promise<boolean> => Effect.runPromise((await blobs()).has(sha256))
+  const rowOf = (sha256: string, uuid: string): DownloadRow => ({
+    uuid,
+    sha256,
+    name: "a.txt",
+    mime_type: "text/plain",
+    size_bytes: 1,
+    owner_id: null,
+    made_at: new Date(now).toISOString(),
+    expires_at: new Date(now + 9_000 * hour).toISOString()
+  })
+  /** As a command records it: checked and written in one transaction. */
+  const name = (sha256: string, uuid: string): Promise<"named" | Rejection> =>
+    server.run(
+      Effect.flatMap(Store, (store) => {
+        const change = insert(downloads, rowOf(sha256, uuid))
+        return store.transaction(Effect.andThen(filesNamed([change]), store.apply([change]))).pipe(
+          Effect.as("named" as const),
+          Effect.catch((failure) => (failure instanceof Rejection ? Effect.succeed(failure) : Effect.fail(failure)))
+        )
+      })
+    )
+  const unname = (uuid: string): Promise<void> =>
+    server.run(Effect.flatMap(Store, (store) => store.apply([remove(downloads, uuid)])))
+
+  it("what nothing ever named goes after a day, not before", async () => {
+    const sha256 = await keep("never named")
+    pass(23.9)
+    expect([await collect(), await isThere(sha256)]).toEqual([0, true])
+    pass(0.2)
+    expect([await collect(), await isThere(sha256)]).toEqual([1, false])
+  })
+  it("what comes again within its day stays for another", async () => {
+    const sha256 = await keep("comes again")
+    pass(23)
+    await keep("comes again")
+    pass(23)
+    expect([await collect(), await isThere(sha256)]).toEqual([0, true])
+  })
+  it("what a row names stays, and goes a day after the last of them", async () => {
+    const sha256 = await keep("named twice")
+    expect(await name(sha256, "one")).toBe("named")
+    expect(await name(sha256, "two")).toBe("named")
+    pass(1_000)
+    expect([await collect(), await isThere(sha256)]).toEqual([0, true])
+    await unname("one")
+    pass(30)
+    expect([await collect(), await isThere(sha256)]).toEqual([0, true])
+    await unname("two")
+    expect(await collect()).toBe(0)
+    pass(23)
+    expect([await collect(), await isThere(sha256)]).toEqual([0, true])
+    pass(2)
+    expect([await collect(), await isThere(sha256)]).toEqual([1, false])
+  })
+  it("a file made for somebody goes a day after its time is over", async () => {
+    const { sha256, expires_at } = await server.run(
+      keepDownload({ name: "out.csv", content: Stream.make(Buffer.from("a,b")), owner_id: 1, mime_type: "text/csv" })
+    )
+    pass((Date.parse(expires_at) - now) / hour - 1)
+    expect([await collect(), await isThere(sha256)]).toEqual([0, true])
+    pass(2)
+    expect([await collect(), await isThere(sha256)]).toEqual([0, true])
+    pass(25)
+    expect([await collect(), await isThere(sha256)]).toEqual([1, false])
+  })
+  it("a row cannot name what is not here, or is being removed", async () => {
+    expect(await name("0".repeat(64), "nothing")).toMatchObject({
+      kind: "invalid",
+      errors: { file: [expect.any(String)] }
+    })
+    const sha256 = await keep("on its way out")
+    pass(25)
+    const store = await blobs()
+    const meanwhile: Array<unknown> = []
+    // The moment between the mark and the removal.
+    const removing = {
+      ...store,
+      remove: (one: string) =>
+        Effect.promise(async () => {
+          meanwhile.push(await name(one, "late"))
+          await Effect.runPromise(store.remove(one))
+        })
+    }
+    await collectIn(removing)
+    expect(meanwhile).toEqual([expect.objectContaining({ kind: "invalid" })])
+    expect(await isThere(sha256)).toBe(false)
+  })
+  it("content that comes while the same is being removed waits, and is stored again", async () => {
+    const sha256 = await keep("comes meanwhile")
+    pass(25)
+    const store = await blobs()
+    let again: Promise<string> | undefined
+    const removing = {
+      ...store,
+      remove: (one: string) =>
+        Effect.promise(async () => {
+          again = keep("comes meanwhile")
+          // Long enough for it to have been stored, if it did not wait.
+          await new Promise((resolve) => setTimeout(resolve, 300))
+          await Effect.runPromise(store.remove(one))
+        })
+    }
+    await collectIn(removing)
+    expect(await again).toBe(sha256)
+    expect(await isThere(sha256)).toBe(true)
+    expect(await name(sha256, "again")).toBe("named")
+    pass(100)
+    expect([await collect(), await isThere(sha256)]).toEqual([0, true])
+  })
+  it("a removal that a crash cut off is taken up after an hour", async () => {
+    const sha256 = await keep("cut off")
+    pass(25)
+    const store = await blobs()
+    await collectIn({ ...store, remove: () => Effect.die(new Error("killed")) }).catch(() => {})
+    expect([await collect(), await isThere(sha256)]).toEqual([0, true])
+    pass(1.1)
+    expect([await collect(), await isThere(sha256)]).toEqual([1, false])
+  })
+  it("content that the database does not know, older than a day, is found and goes a day later", async () => {
+    const sha256 = await keep("of a later time")
+    await server.run(Effect.flatMap(Store, (store) => store.run("delete from blobs")))
+    const store = await blobs()
+    const find = () => server.run(findUnknown(store, Date.now() + (now - start)))
+    await find()
+    expect(await server.run(Effect.flatMap(Store, (s) => s.run("select sha256 from blobs")))).toEqual([])
+    now = Date.now() + 25 * hour
+    await server.run(findUnknown(store, now))
+    expect([await collect(), await isThere(sha256)]).toEqual([0, true])
+    pass(25)
+    expect([await collect(), await isThere(sha256)]).toEqual([1, false])
+  })
+
+  /** One pass whose removals do what the test says. */
+  const collectIn = (store: ServerContext["Service"]["blobs"]): Promise<number> =>
+    server.run(
+      Effect.flatMap(ServerContext, (context) =>
+        Effect.provideService(collectFiles(now), ServerContext, { ...context, blobs: store })
+      )
+    )
+
+  it("rows and content agree after any order of keeping, naming, letting go and collecting", async () => {
+    let seed = engine === "pg" ? 71 : 17
+    const chance = (below: number): number => {
+      seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0
+      return seed % below
+    }
+    const named = new Map<string, string>()
+    let named_count = 0
+    for (let step = 0; step < 60; step++) {
+      const text = `content ${chance(4)}`
+      const act = [
+        () => keep(text),
+        async () => {
+          const sha256 = await keep(text)
+          const uuid = `row ${step} ${named_count++}`
+          if ((await name(sha256, uuid)) === "named") named.set(uuid, sha256)
+        },
+        async () => {
+          const [uuid] = [...named.keys()]
+          if (uuid === undefined) return
+          named.delete(uuid)
+          await unname(uuid)
+        },
+        () => collect(),
+        async () => pass(chance(30))
+      ]
+      // Two at the same moment.
+      await Promise.all([act[chance(5)]?.(), act[chance(4)]?.()])
+      for (const sha256 of named.values()) expect(await isThere(sha256), `step ${step}`).toBe(true)
+    }
+    for (const uuid of named.keys()) await unname(uuid)
+    await collect()
+    pass(26)
+    await collect()
+    const left = await server.run(Effect.flatMap(Store, (store) => store.run("select sha256 from blobs")))
+    expect(left).toEqual([])
+    expect(await Effect.runPromise(Stream.runCollect((await blobs()).list))).toEqual([])
+  })
+})

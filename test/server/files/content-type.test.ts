@@ -1,0 +1,60 @@
+/** Types by content, of files that claim more than they hold. */
+import { crc32, deflateRawSync, deflateSync, gzipSync } from "node:zlib"
+import { describe, expect, it } from "vitest"
+import { isShownInPlace, typeOfContent } from "../../../server/files/content-type.ts"
+
+const chunk = (type: string, data: Buffer): Buffer => {
+  const body = Buffer.concat([Buffer.from(type), data])
+  const head = Buffer.alloc(4)
+  head.writeUInt32BE(data.length)
+  const tail = Buffer.alloc(4)
+  tail.writeUInt32BE(crc32(body))
+  return Buffer.concat([head, body, tail])
+}
+/** A picture of 50 000 × 50 000 points in a few kilobytes, as PNG. */
+const vastPng = (): Buffer => {
+  const size = Buffer.alloc(13)
+  size.writeUInt32BE(50_000, 0)
+  size.writeUInt32BE(50_000, 4)
+  size.set([8, 6], 8)
+  return Buffer.concat([
+    Buffer.from("89504e470d0a1a0a", "hex"),
+    chunk("IHDR", size),
+    chunk("IDAT", deflateSync(Buffer.alloc(4_000_000))),
+    chunk("IEND", Buffer.alloc(0))
+  ])
+}
+const vastGif = Buffer.concat([Buffer.from("GIF89a"), Buffer.from([0x50, 0xc3, 0x50, 0xc3, 0xf7, 0, 0])])
+/** A zip whose first entry, which tells office documents apart, would unpack to 60 MB. */
+const zipBomb = (): Buffer => {
+  const packed = deflateRawSync(Buffer.alloc(60_000_000))
+  const name = Buffer.from("[Content_Types].xml")
+  const head = Buffer.alloc(30)
+  head.writeUInt32LE(0x04034b50)
+  head.writeUInt16LE(20, 4)
+  head.writeUInt16LE(8, 8)
+  head.writeUInt32LE(packed.length, 18)
+  head.writeUInt32LE(60_000_000, 22)
+  head.writeUInt16LE(name.length, 26)
+  return Buffer.concat([head, name, packed])
+}
+
+describe("the type of a file", () => {
+  it.each([
+    ["a picture that claims 50 000 × 50 000 points", vastPng(), "image/png"],
+    ["another", vastGif, "image/gif"],
+    ["a zip that would unpack to 60 MB", zipBomb(), "application/zip"],
+    ["packed data that would unpack to 100 MB", gzipSync(Buffer.alloc(100_000_000)), "application/gzip"],
+    ["a page", Buffer.from("<!doctype html><script>alert(1)</script>"), "application/octet-stream"],
+    ["nothing", Buffer.alloc(0), "application/octet-stream"],
+    ["a file cut off in its head", Buffer.from("89504e470d0a1a0a00", "hex"), "application/octet-stream"]
+  ])("of %s is told without unpacking it", async (_, content, type) => {
+    const before = process.memoryUsage().rss
+    expect(await typeOfContent(content)).toBe(type)
+    expect(process.memoryUsage().rss - before).toBeLessThan(48 * 1_048_576)
+  })
+  it("nothing that a browser could run is shown in place", () => {
+    const run = ["text/html", "image/svg+xml", "application/xml", "text/javascript", "application/zip", "text/plain"]
+    expect(run.filter(isShownInPlace)).toEqual([])
+  })
+})

@@ -1,0 +1,106 @@
+/** Files in a folder: what any store does, closed to others, and clear about a disk that does not work. */
+import { execFileSync } from "node:child_process"
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync
+} from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Effect, Exit, Cause, Stream } from "effect"
+import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { BlobStoreFailure, receiveAll } from "../../../server/files/blob-store.ts"
+import { folderStore } from "../../../server/files/folder-store.ts"
+import { contentOf, put, storeContract } from "./store-contract.ts"
+
+let folder: string
+beforeEach(() => {
+  folder = join(mkdtempSync(join(tmpdir(), "flightcase-folder-store-")), "blobs")
+})
+afterEach(() => rmSync(join(folder, ".."), { recursive: true, force: true }))
+const mayMount = (() => {
+  const place = mkdtempSync(join(tmpdir(), "flightcase-mount-"))
+  try {
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", place], { stdio: "ignore" })
+    execFileSync("umount", [place])
+    return true
+  } catch {
+    return false
+  } finally {
+    rmSync(place, { recursive: true, force: true })
+  }
+})()
+const temporary = (): ReadonlyArray<string> => (existsSync(join(folder, "tmp")) ? readdirSync(join(folder, "tmp")) : [])
+
+describe("a folder of files", () => {
+  storeContract(() => folderStore({ folder, alone: true }), temporary)
+
+  it("is closed to others, to the last file", async () => {
+    const { sha256 } = await put(folderStore({ folder, alone: true }), Buffer.from("private"))
+    const [first, second] = [sha256.slice(0, 2), sha256.slice(2, 4)]
+    const paths = [[], [first], [first, second], [first, second, sha256], ["tmp"]]
+    expect(paths.map((path) => (statSync(join(folder, ...path)).mode & 0o777).toString(8))).toEqual([
+      "700",
+      "700",
+      "700",
+      "600",
+      "700"
+    ])
+  })
+  it("a file that was damaged into another length is stored anew when its content comes again", async () => {
+    const store = folderStore({ folder, alone: true })
+    const { sha256 } = await put(store, Buffer.from("whole content"))
+    writeFileSync(join(folder, sha256.slice(0, 2), sha256.slice(2, 4), sha256), "who")
+    await put(store, Buffer.from("whole content"))
+    expect((await contentOf(store, sha256)).toString()).toBe("whole content")
+  })
+  it("temporary files of a process that has gone are removed at the start, those of others after an hour", async () => {
+    mkdirSync(join(folder, "tmp"), { recursive: true })
+    const [old, recent] = [join(folder, "tmp", "old.part"), join(folder, "tmp", "recent.part")]
+    for (const one of [old, recent]) writeFileSync(one, "x")
+    utimesSync(old, new Date(0), new Date(0))
+    await Effect.runPromise(folderStore({ folder, alone: false }).sweep)
+    expect(temporary()).toEqual(["recent.part"])
+    utimesSync(recent, new Date(Date.now() - 5_000), new Date(Date.now() - 5_000))
+    await Effect.runPromise(folderStore({ folder, alone: true }).sweep)
+    expect(temporary()).toEqual([])
+  })
+  it.skipIf(process.getuid?.() === 0)("a folder that may not be written says so", async () => {
+    mkdirSync(folder, { recursive: true })
+    chmodSync(folder, 0o500)
+    await expectFailure(folder, "read_only", "may not be written")
+  })
+  it.skipIf(!mayMount)("a full disk says so, leaves nothing, and takes content again once there is room", async () => {
+    mkdirSync(folder, { recursive: true })
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", folder])
+    try {
+      const store = folderStore({ folder, alone: true })
+      const exit = await Effect.runPromiseExit(
+        Effect.scoped(receiveAll(store, Stream.make(new Uint8Array(90_000)), 100_000))
+      )
+      expect(Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined).toMatchObject({ fault: "full" })
+      expect(temporary()).toEqual([])
+      expect((await put(store, new Uint8Array(20_000))).size_bytes).toBe(20_000)
+    } finally {
+      execFileSync("umount", [folder])
+    }
+  })
+  it.skipIf(!existsSync("/dev/full"))("a place that is no folder says so", async () => {
+    await expectFailure("/dev/full", "failing", "cannot be used")
+  })
+})
+
+const expectFailure = async (at: string, fault: string, text: string): Promise<void> => {
+  const exit = await Effect.runPromiseExit(
+    Effect.scoped(receiveAll(folderStore({ folder: at, alone: true }), Stream.make(new Uint8Array(1)), 10))
+  )
+  const failure = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
+  expect(failure).toBeInstanceOf(BlobStoreFailure)
+  expect(failure).toMatchObject({ fault, message: expect.stringContaining(text) })
+}

@@ -1,0 +1,117 @@
+/** That drawing threads end when they must, harm nobody, and are there again for the next. */
+import { Effect, Exit, Fiber, Scope } from "effect"
+import { afterEach, describe, expect, it } from "vitest"
+import { openServerApp } from "../../../server/app.ts"
+import { plain, type PrintDocument } from "../../../core/print/blocks.ts"
+import type { PoolOptions } from "../../../server/print/pool.ts"
+import { makeRenderer, type Renderer } from "../../../server/print/renderer.ts"
+import { ServerContext } from "../../../server/server-context.ts"
+import { quote } from "./samples.ts"
+
+const odd = new URL("./odd-worker.ts", import.meta.url)
+const scopes: Array<Scope.Closeable> = []
+const open = async (options: PoolOptions): Promise<Renderer> => {
+  const scope = Scope.makeUnsafe()
+  scopes.push(scope)
+  return Effect.runPromise(Scope.provide(makeRenderer({ worker: odd, threads: 1, ...options }), scope))
+}
+afterEach(async () => {
+  for (const scope of scopes.splice(0)) await Effect.runPromise(Scope.close(scope, Exit.void))
+})
+const act = (renderer: Renderer, what: string, limit_millis = 60_000) =>
+  renderer.texts({ text: "" }, { act: what }, { limit_millis })
+const fine = (renderer: Renderer): Promise<string | undefined> =>
+  Effect.runPromise(act(renderer, "answer")).then(({ tasks }) => tasks)
+
+describe("a drawing thread", () => {
+  it("starts with the first task and stays for the next", async () => {
+    const renderer = await open({})
+    expect(renderer.counts()).toEqual({ threads: 0, working: 0, waiting: 0 })
+    expect([await fine(renderer), await fine(renderer)]).toEqual(["1", "2"])
+    expect(renderer.counts()).toEqual({ threads: 1, working: 0, waiting: 0 })
+  })
+  it("ends when nothing was to do for a while", async () => {
+    const renderer = await open({ idle_millis: 1 })
+    await fine(renderer)
+    while (renderer.counts().threads > 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    expect(await fine(renderer)).toBe("1")
+  })
+  it.each([
+    ["never ends", "never end", "DrawingTooLong", /took longer than 0.2 s and was stopped/],
+    ["ends under its task", "end", "DrawingUnavailable", /ended with 3/],
+    ["throws", "throw", "DrawingUnavailable", /thrown/],
+    ["fills its memory", "fill memory", "DrawingUnavailable", /memory/]
+  ])("that %s fails that task clearly, and the next has a new one", async (_what, told, tag, message) => {
+    const renderer = await open({ memory_mb: 40 })
+    await fine(renderer)
+    const failure = await Effect.runPromise(Effect.flip(act(renderer, told, told === "never end" ? 200 : 60_000)))
+    expect(failure._tag).toBe(tag)
+    expect(failure.message).toMatch(message)
+    expect(await fine(renderer)).toBe("1")
+  })
+  it("lets no more wait than may", async () => {
+    const renderer = await open({ waiting_max: 2 })
+    const stuck = Effect.runFork(act(renderer, "never end"))
+    const waiting = [1, 2].map(() => Effect.runFork(act(renderer, "answer")))
+    while (renderer.counts().waiting < 2) await new Promise((resolve) => setTimeout(resolve, 5))
+    expect(await Effect.runPromise(Effect.flip(act(renderer, "answer")))).toMatchObject({
+      _tag: "DrawingUnavailable",
+      message: "Too many documents wait to be drawn; try again in a minute."
+    })
+    // Who gives up frees the thread and the place.
+    await Effect.runPromise(Fiber.interrupt(stuck))
+    await Effect.runPromise(Effect.forEach(waiting, Fiber.join))
+    expect(renderer.counts()).toEqual({ threads: 1, working: 0, waiting: 0 })
+  })
+  it("answers what still waits when it is closed", async () => {
+    const renderer = await open({})
+    const asked = ["never end", "answer"].map((told) => Effect.runPromiseExit(act(renderer, told)))
+    while (renderer.counts().waiting < 1) await new Promise((resolve) => setTimeout(resolve, 5))
+    await Effect.runPromise(Scope.close(scopes[0] ?? Scope.makeUnsafe(), Exit.void))
+    expect((await Promise.all(asked)).map(Exit.isFailure)).toEqual([true, true])
+  })
+  it("has none of the server's environment", async () => {
+    const renderer = await open({})
+    expect(await Effect.runPromise(act(renderer, "answer"))).toMatchObject({ environment: "" })
+  })
+})
+
+describe("a server", () => {
+  it("answers while it draws a document that would take for ever, stops that, and draws the next", async () => {
+    const app = await openServerApp({ database: { kind: "sqlite", path: ":memory:" }, key: "k".repeat(32) })
+    try {
+      const { renderer } = await app.run(Effect.service(ServerContext))
+      const row = { kind: "row" as const, cells: [{ runs: plain("Lamp ".repeat(40)) }] }
+      const endless: PrintDocument = {
+        ...quote({ lines: 1, currency: "EUR", language: "en" }),
+        blocks: [{ kind: "table", columns: [{ title: "", share: 1 }], rows: Array.from({ length: 6_000 }, () => row) }]
+      }
+      let is_drawing = true
+      const drawing = Effect.runPromise(Effect.flip(renderer.pdf(endless, { limit_millis: 300 }))).finally(() => {
+        is_drawing = false
+      })
+      let answers = 0
+      do {
+        const { status } = await app.ask({
+          method: "GET",
+          target: "/api/v1/system/health",
+          headers: {},
+          remote_address: "127.0.0.1",
+          body: async () => new Uint8Array()
+        })
+        expect(status).toBe(200)
+        answers++
+        // Timers and threads have their turn between requests, as they have between those of a network.
+        await new Promise((resolve) => setImmediate(resolve))
+      } while (is_drawing)
+      expect((await drawing)._tag).toBe("DrawingTooLong")
+      expect(answers).toBeGreaterThan(3)
+      const next = await app.run(
+        renderer.pdf(quote({ lines: 1, currency: "EUR", language: "en" }), { limit_millis: 60_000 })
+      )
+      expect(next.pages).toBe(1)
+    } finally {
+      await app.close()
+    }
+  })
+})

@@ -1,0 +1,150 @@
+/** What customers receive, as PDF; and that nothing waits for what never ends. `UPDATE_GOLDEN=1` writes the kept text anew. */
+import { createHash } from "node:crypto"
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { Effect, Exit, Scope } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { type Block, plain, type PrintDocument } from "../../../core/print/blocks.ts"
+import { makeRenderer, type Renderer } from "../../../server/print/renderer.ts"
+import { pagesOfPdf } from "./pdf-text.ts"
+import { fadingPng } from "./png.ts"
+import { quote } from "./samples.ts"
+
+const scope = Scope.makeUnsafe()
+let renderer: Renderer
+beforeAll(async () => {
+  renderer = await Effect.runPromise(Scope.provide(makeRenderer({ threads: 1 }), scope))
+})
+afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+
+const of = (blocks: ReadonlyArray<Block>, more: Partial<PrintDocument> = {}): PrintDocument => ({
+  format: "flightcase.document",
+  version: 1,
+  title: "Sample",
+  language: "en",
+  dated_at: "2026-11-22T09:30:00Z",
+  page: { size: "A4" },
+  blocks,
+  ...more
+})
+const drawn = async (
+  document: PrintDocument,
+  options?: Parameters<Renderer["pdf"]>[1]
+): Promise<ReadonlyArray<string>> =>
+  pagesOfPdf((await Effect.runPromise(renderer.pdf(document, { limit_millis: 60_000, ...options }))).bytes)
+const refused = (document: PrintDocument, options?: Parameters<Renderer["pdf"]>[1]) =>
+  Effect.runPromise(Effect.flip(renderer.pdf(document, { limit_millis: 60_000, ...options })))
+
+describe("a document as PDF", () => {
+  it("holds the words that were kept, on as many pages", async () => {
+    const pages = await drawn(quote({ lines: 24, currency: "EUR", language: "de", watermark: "DRAFT", logo: "svg" }))
+    const text = pages.join("\n--- next page ---\n") + "\n"
+    const path = join(import.meta.dirname, "../../fixtures/golden/print/quote.txt")
+    if (process.env["UPDATE_GOLDEN"] === "1") {
+      mkdirSync(dirname(path), { recursive: true })
+      writeFileSync(path, text)
+    }
+    expect(text).toBe(readFileSync(path, "utf8"))
+  })
+  it("is the same file each time, also from another thread", async () => {
+    const document = quote({ lines: 2, currency: "KWD", language: "ar", logo: "png" })
+    const hashes = await Promise.all(
+      [renderer, await Effect.runPromise(Scope.provide(makeRenderer({ threads: 1 }), scope))].flatMap((one) =>
+        [1, 2].map(async () => {
+          const { bytes } = await Effect.runPromise(one.pdf(document, { limit_millis: 60_000 }))
+          return createHash("sha256").update(bytes).digest("hex")
+        })
+      )
+    )
+    expect(new Set(hashes).size).toBe(1)
+  })
+  it("says DRAFT and VOID on every page as words", async () => {
+    const pages = await drawn(
+      of([{ kind: "page_break" }, { kind: "heading", level: 1, text: "Two" }], { watermark: "VOID" })
+    )
+    expect(pages.map((page) => page.split("\n").filter((line) => line === "VOID").length)).toEqual([2, 2])
+  })
+  it("keeps its sums with the last rows, under the table's head", async () => {
+    const row = { kind: "row" as const, cells: [{ runs: plain("Lamp") }] }
+    const pagesWith = (rows: number) =>
+      drawn(
+        of([
+          {
+            kind: "table",
+            columns: [{ title: "Description", share: 1 }],
+            rows: Array.from({ length: rows }, () => row)
+          },
+          { kind: "totals", rows: ["Net", "Tax", "Total"].map((label) => ({ label, value: "1.00" })) }
+        ])
+      )
+    // As many rows as end in the place where the sums no longer fit, and those around.
+    let last: ReadonlyArray<string> = []
+    for (let rows = 30; rows < 40; rows++) {
+      last = await pagesWith(rows)
+      const page = last.at(-1) ?? ""
+      expect(page.split("\n")[0]).toBe("Description")
+      expect(page.match(/Lamp/g)?.length ?? 0).toBeGreaterThanOrEqual(2)
+      expect(page).toContain("Total")
+      expect(last.join("\n").match(/Lamp/g)).toHaveLength(rows)
+    }
+    expect(last.length).toBe(2)
+  })
+  it("loses nothing of a row that is longer than a page, nor of blocks kept together that are", async () => {
+    const words = Array.from({ length: 3_000 }, (_, at) => `word${at}`)
+    const long = words.join(" ")
+    const table: Block = {
+      kind: "table",
+      columns: [
+        { title: "Description", share: 1 },
+        { title: "Amount", share: 1, alignment: "end" }
+      ],
+      rows: [{ kind: "row", cells: [{ runs: plain("Lamp"), note: long }, { runs: plain("1.00") }] }]
+    }
+    const together: Block = { kind: "together", blocks: [{ kind: "paragraph", runs: plain(long) }] }
+    const found = (pages: ReadonlyArray<string>): ReadonlyArray<string> =>
+      [...new Set(pages.join(" ").match(/word\d+/g))].sort((a, b) => Number(a.slice(4)) - Number(b.slice(4)))
+    expect(found(await drawn(of([table])))).toEqual(words)
+    expect(found(await drawn(of([together])))).toEqual(words)
+  })
+  it("shows every character, or a box for those no font has", async () => {
+    const [page = ""] = await drawn(of([{ kind: "paragraph", runs: plain("Zoë Łukasiewicz Ωμέγα Жук ₴ ✓ 漢 🎉.") }]))
+    expect(page).toBe("Zoë Łukasiewicz Ωμέγα Жук ₴ ✓ □ □.")
+  })
+  it("sets Arabic and Hebrew from the right, and numbers and Latin words in them from the left", async () => {
+    const [page = ""] = await drawn(
+      of([
+        { kind: "paragraph", runs: plain("שלום עולם") },
+        { kind: "paragraph", runs: plain("Case אבג דהו (12) here") }
+      ])
+    )
+    // As drawn from the left: the first letter of what is read from the right stands at the right.
+    expect(page.split("\n")).toEqual(["םלוע םולש", "Case (12) והד גבא here"])
+  })
+  it.each([
+    ["a picture that is not given", { picture: { sha256: "a".repeat(64) } }, /is not given/],
+    ["a picture that is none", { picture: { mime_type: "image/png", base64: "AAAA" } }, /neither PNG nor JPEG/],
+    [
+      "a picture that is cut off",
+      { picture: { mime_type: "image/png", base64: fadingPng(40, 40).subarray(0, 60).toString("base64") } },
+      /damaged|cannot be drawn|not/
+    ]
+  ] as const)("with %s is refused, and the next one is drawn", async (_what, { picture }, message) => {
+    const image: Block = { kind: "image", picture, alt: "", width_mm: 20 }
+    const failure = await refused(of([image]))
+    expect(failure._tag).toBe("Undrawable")
+    expect(failure.message).toMatch(message)
+    expect(await drawn(of([{ kind: "paragraph", runs: plain("Next") }]))).toEqual(["Next"])
+  })
+  it("with a font that is none is refused, naming it", async () => {
+    const font = { name: "Our Own", normal: new Uint8Array([1, 2, 3]), use: "first" as const }
+    expect((await refused(of([]), { fonts: [font] })).message).toMatch(/^The font Our Own cannot be used/)
+  })
+  it("is set in the store's own font", async () => {
+    const path = join(import.meta.dirname, "../../../node_modules/dejavu-fonts-ttf/ttf/DejaVuSerif.ttf")
+    const font = { name: "Serif", normal: new Uint8Array(readFileSync(path)), use: "first" as const }
+    const { bytes } = await Effect.runPromise(
+      renderer.pdf(of([{ kind: "paragraph", runs: plain("Lamp") }]), { fonts: [font], limit_millis: 60_000 })
+    )
+    expect(Buffer.from(bytes).toString("latin1")).toMatch(/\+DejaVuSerif/)
+  })
+})

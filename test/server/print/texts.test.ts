@@ -1,0 +1,83 @@
+/** That texts with fields are filled, and reach nothing else. */
+import { readFileSync } from "node:fs"
+import { Effect, Exit, Scope } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { makeRenderer, type Renderer } from "../../../server/print/renderer.ts"
+
+const scope = Scope.makeUnsafe()
+let renderer: Renderer
+beforeAll(async () => {
+  renderer = await Effect.runPromise(Scope.provide(makeRenderer({ threads: 1 }), scope))
+})
+afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+
+const data = { member: { name: "Zoë <b>" }, lines: [{ name: "Lamp" }, { name: "Truss" }], empty: null }
+const filled = async (text: string): Promise<string | undefined> =>
+  (await Effect.runPromise(renderer.texts({ text }, data)))["text"]
+const refused = (fragments: { readonly [name: string]: string }) =>
+  Effect.runPromise(Effect.flip(renderer.texts(fragments, data)))
+
+describe("a text", () => {
+  it.each([
+    ["Dear {{ member.name }},", "Dear Zoë <b>,"],
+    ["{% for line in lines %}{{ forloop.index }} {{ line.name }}\n{% endfor %}", "1 Lamp\n2 Truss\n"],
+    ["{{ empty.name }}{{ missing }}{{ member.missing | default: 'none' }}", "none"],
+    ["{{ '2026-11-22T23:30:00Z' | date: '%d %B %Y %H:%M' }}", "22 November 2026 23:30"]
+  ])("%j is filled", async (text, expected) => {
+    expect(await filled(text)).toBe(expected)
+  })
+  it.each([
+    ["{{ member.constructor.name }}"],
+    ["{{ member.__proto__.toString }}"],
+    ["{{ lines.constructor.constructor }}"],
+    ["{{ member['constructor']['prototype'] }}"],
+    ["{{ 'a'.constructor }}"]
+  ])("%j finds nothing behind the data", async (text) => {
+    expect(await filled(text)).toBe("")
+  })
+  it.each([
+    ["a loop in a loop", `${"{% for a in (1..10000) %}".repeat(3)}x${"{% endfor %}".repeat(3)}`],
+    ["a range that is too long", "{% assign a = (1..100000000) %}{{ a | join: ',' }}"],
+    ["text that doubles", `{% assign a = 'aaaaaaaaaa' %}${"{% assign a = a | append: a %}".repeat(40)}{{ a }}`],
+    ["padding without end", "{{ 'now' | date: '%999999999d' }}"],
+    ["another file", "{% include '/etc/passwd' %}"],
+    ["a file to render", "{% render '../package.json' %}"],
+    ["a layout", "{% layout 'x' %}"],
+    ["an unknown filter", "{{ member.name | env }}"],
+    ["text longer than any letter", "{% if true %}".repeat(1) + "x".repeat(300_000) + "{% endif %}"]
+  ])("with %s is refused", async (_what, text) => {
+    expect(await refused({ text })).toMatchObject({ _tag: "TextInvalid", faults: [{ name: "text" }] })
+  })
+  it("that is wrong says where, and spoils no other", async () => {
+    const failure = await refused({ intro: "Dear\n  {{ member.name | shout }}", terms: "fine", footer: "{% if %}" })
+    expect(failure).toMatchObject({
+      _tag: "TextInvalid",
+      faults: [
+        { name: "intro", line: 2, column: 3, message: "undefined filter: shout" },
+        { name: "footer", line: 1 }
+      ]
+    })
+    expect(failure.message).toMatch(/^intro, line 2: undefined filter: shout\./)
+  })
+  it("tells the fields it names, a loop's by the list they are of", async () => {
+    const text =
+      "{{ member.name }}{% for line in lines %}{{ line.name }}{% for part in line.parts %}{{ part.id }}{% endfor %}" +
+      "{% endfor %}{{ lines[0].price }}{% assign whom = member %}{{ whom.email }}"
+    expect(await Effect.runPromise(renderer.fieldsOf({ text }))).toEqual({
+      text: ["lines", "lines.name", "lines.parts", "lines.parts.id", "lines.price", "member", "member.name"]
+    })
+  })
+  it("leaves nothing behind for the next", async () => {
+    await filled("{% assign secret = member.name %}{% increment counter %}")
+    expect(await filled("{{ secret }}{% increment counter %}")).toBe("0")
+  })
+})
+
+describe("the template library", () => {
+  it("is not older than the releases that mended its known faults", () => {
+    const path = new URL("../../../node_modules/liquidjs/package.json", import.meta.url)
+    const found: unknown = JSON.parse(readFileSync(path, "utf8"))
+    const version = typeof found === "object" && found !== null && "version" in found ? String(found.version) : ""
+    expect(version.localeCompare("10.30.1", "en", { numeric: true })).toBeGreaterThanOrEqual(0)
+  })
+})

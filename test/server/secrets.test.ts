@@ -1,0 +1,50 @@
+/** What is secret is declared so, whatever slice has it, and what is declared so is shown nowhere. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { catalogueOf } from "../../core/kernel/catalogue.ts"
+import { text } from "../../core/kernel/field.ts"
+import { plainTable, type Table } from "../../core/kernel/table.ts"
+import { serve, type Serving } from "./serving.ts"
+
+const like_a_secret = /secret|sealed|password|(^|_)hash$/
+/** Times and labels of secrets, which are none. */
+const is_told = /_(until|at)$/
+
+describe("the tables of a server", () => {
+  let server: Serving
+  beforeAll(async () => {
+    server = await serve()
+  })
+  afterAll(() => server.close())
+  const columnsOf = (tables: ReadonlyArray<Table>) =>
+    tables.flatMap(({ columns, name }) =>
+      Object.entries(columns).map(([column, field]) => ({ name: `${name}.${column}`, column, field }))
+    )
+
+  it("declare as secret what is called like one", () => {
+    const { server_tables } = server.app.catalogue
+    const undeclared = columnsOf(server_tables).filter(
+      ({ column, field }) => like_a_secret.test(column) && !is_told.test(column) && !field.secret
+    )
+    expect(undeclared.map(({ name }) => name)).toEqual([])
+    const declared = columnsOf(server_tables).filter(({ field }) => field.secret)
+    expect(declared.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(["tokens.hash", "inbound_sources.sealed_secret", "secret_settings.sealed"])
+    )
+    expect(declared.filter(({ field }) => !field.hidden)).toEqual([])
+  })
+  it("let nobody look for a secret, sort by it or put it into a view", () => {
+    for (const { columns, filters, plural, sorts, table } of server.app.catalogue.resources) {
+      const secret = Object.entries(table.columns).flatMap(([column, field]) => (field.secret ? [column] : []))
+      const shown = [...filters, ...sorts, ...Object.keys(columns)]
+      expect(
+        secret.filter((column) => shown.includes(column)),
+        plural
+      ).toEqual([])
+    }
+  })
+  it("are never folded from the journal where they hold one", () => {
+    const safe = plainTable("safes", "key", { key: text(), combination: text({ secret: true }) })
+    expect(() => catalogueOf([{ name: "safes", tables: [safe] }])).toThrow("safes holds a secret and is folded")
+    expect(catalogueOf([{ name: "safes", server_tables: [safe] }]).server_tables).toEqual([safe])
+  })
+})
