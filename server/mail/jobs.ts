@@ -26,6 +26,7 @@ export const sendMail: JobKind<MailMessage> = jobKind({
   attempts_max: waits_seconds.length + 1,
   waits_seconds,
   at_a_time: 2,
+  names_people: true,
   run: (message, attempt) =>
     Effect.gen(function* () {
       const delivered = yield* deliver(message).pipe(
@@ -107,6 +108,7 @@ export const tellOfRefusal = jobKind<RefusedMessage>({
   attempts_max: 5,
   waits_seconds: [5, 60, 900, 3_600],
   at_a_time: 1,
+  names_people: true,
   run: (message) =>
     Effect.gen(function* () {
       const store = yield* Store
