@@ -2,12 +2,13 @@
 import { randomUUID } from "node:crypto"
 import { Clock, Effect, type Scope, type Stream } from "effect"
 import type { SqlError } from "effect/sql"
+import type { Failure } from "../../core/kernel/failure.ts"
 import { insert } from "../../core/kernel/row-change.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { shownFileName } from "../../core/values/file-name.ts"
 import { instantOf } from "../../core/values/time.ts"
 import type { BlobStoreFailure, BlobTooLarge } from "./blob-store.ts"
-import { keepContent } from "./keep.ts"
+import { filesNamed, keepContent } from "./keep.ts"
 import { type DownloadRow, downloads } from "./schema.ts"
 
 const kept_millis = 7 * 86_400_000
@@ -48,4 +49,30 @@ export const keepDownload = <E, R>({
     }
     yield* (yield* Store).apply([insert(downloads, row)])
     return row
+  })
+
+/**
+ * Keeps content for a week, in the caller's transaction, for work that was queued and reads it later: whatever named it
+ * may have been deleted by then. Refused with 422 `file` where the content is not here.
+ */
+export const holdContent = (
+  files: ReadonlyArray<Pick<DownloadRow, "sha256" | "name" | "mime_type" | "size_bytes">>
+): Effect.Effect<void, Failure, Store> =>
+  Effect.gen(function* () {
+    if (files.length === 0) return
+    const now_millis = yield* Clock.currentTimeMillis
+    const rows = files.map(({ sha256, name, mime_type, size_bytes }) =>
+      insert(downloads, {
+        uuid: randomUUID(),
+        sha256,
+        name,
+        mime_type,
+        size_bytes,
+        owner_id: null,
+        made_at: instantOf(now_millis),
+        expires_at: instantOf(now_millis + kept_millis)
+      })
+    )
+    yield* filesNamed(rows)
+    yield* (yield* Store).apply(rows)
   })

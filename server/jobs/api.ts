@@ -3,6 +3,7 @@
  * failed ones again and drop those nobody needs.
  */
 import { Effect, Result, Schema } from "effect"
+import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import * as Shown from "../../core/kernel/answer-schema.ts"
 import { permissionsOfArea } from "../../core/kernel/catalogue.ts"
 import { command, get } from "../../core/kernel/endpoint.ts"
@@ -17,7 +18,7 @@ import { serverContext } from "../server-context.ts"
 import type { ServerSlice } from "../server-slice.ts"
 import { type AnyJobKind, jobKind } from "./job-kind.ts"
 import { shownError } from "./outcome.ts"
-import { dropJob, requeue } from "./queue-table.ts"
+import { dropJob, emptyEnded, requeue } from "./queue-table.ts"
 import { job_notes, type JobRow, system_jobs, timed_work } from "./schema.ts"
 
 const manage = "system.manage"
@@ -166,6 +167,16 @@ export const jobsSlice = (kinds: () => ReadonlyMap<string, AnyJobKind>): ServerS
     resources: [jobs],
     permissions,
     timed: [{ cron: "20 3 * * *", kind: cleanup }],
+    recorded: (events) =>
+      Effect.gen(function* () {
+        const { scrubs } = (yield* CommandRuntime).catalogue
+        if (!events.some(({ type }) => scrubs[type] !== undefined)) return
+        const about_people = [...kinds().values()].filter(({ names_people }) => names_people === true)
+        yield* emptyEnded(
+          yield* Store,
+          about_people.map(({ kind }) => kind)
+        )
+      }),
     later_seeds: [grantToSystemRoles({ "Admin": all, "Operations Manager": all })],
     endpoints: [list(jobs), show(jobs), retry(jobs), drop]
   }

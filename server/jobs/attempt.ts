@@ -14,6 +14,9 @@ const settling = Schedule.min([Schedule.exponential(200, 1.5), Schedule.spaced(5
   Schedule.upTo({ duration: 45_000 })
 )
 
+/** One that hangs would keep its worker for ever, as its lock is renewed. */
+const usual_limit_seconds = 3_600
+
 /**
  * Succeeds where nothing is left to do, be it that the job is done or that its failure was written down here, with an
  * error for people. Fails only where that could not be written: the queue then tries again by itself.
@@ -35,7 +38,13 @@ export const runAttempt = Effect.fnUntraced(function* (
       progress: progressOf(store, job_id)
     })
   )
-  const exit = yield* Effect.exit(Effect.scoped(run))
+  const limit_seconds = kind.limit_seconds ?? usual_limit_seconds
+  const exit = yield* Effect.exit(
+    Effect.timeoutOrElse(Effect.scoped(run), {
+      duration: limit_seconds * 1_000,
+      orElse: () => Effect.fail(`It did not end within ${limit_seconds} seconds.`)
+    })
+  )
   if (Exit.isSuccess(exit)) {
     const result = exit.value
     if (result !== undefined) yield* Effect.retry(noteResult(store, job_id, result), settling)

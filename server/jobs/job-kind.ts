@@ -39,6 +39,10 @@ export interface JobKind<Data = unknown> {
   readonly waits_seconds: ReadonlyArray<number>
   /** Attempts at the same time in one server process. */
   readonly at_a_time: number
+  /** An attempt that takes longer is broken off and has failed; an hour unless said. */
+  readonly limit_seconds?: number
+  /** Its data, result or errors may name people: of what has ended they are emptied when somebody is erased. */
+  readonly names_people?: boolean
   /** What it answers is kept with the job, `download_url` included. Any failure but {@link GivenUp} is tried again. */
   readonly run: (
     data: Data,

@@ -134,17 +134,34 @@ export const setWaiting = (
   )
 }
 
-/** Begins a failed job anew. */
+/** Begins a failed job anew; one that was emptied stays as it is. */
 export const requeue = (store: StoreShape, id: string): Effect.Effect<void, SqlError.SqlError> => {
   const bound = bindings(store.dialect)
   return Effect.asVoid(
     store.run(
       `update effect_queue set state = 'pending', attempts = 0, last_failure = null, visible_at = ${now(store)}, ` +
-        `updated_at = ${now(store)} where id = ${bound.bind(id)} and state = 'failed'`,
+        `updated_at = ${now(store)} where id = ${bound.bind(id)} and state = 'failed' and element <> '${emptied}'`,
       bound.values
     )
   )
 }
+/** What is left of a job's data when it was erased. */
+const emptied = "{}"
+/** Empties what has ended of these kinds. That it was done stays known. */
+export const emptyEnded = Effect.fnUntraced(function* (store: StoreShape, kinds: ReadonlyArray<string>) {
+  if (kinds.length === 0) return
+  const { bind, values } = bindings(store.dialect)
+  const ended = `q.queue_name in (${kinds.map(bind).join(", ")}) and q.state in ('completed', 'failed')`
+  yield* store.run(
+    `update job_notes set result = null where job_id in (select q.id from effect_queue q where ${ended})`,
+    values
+  )
+  yield* store.run(
+    `update effect_queue as q set element = '${emptied}', last_failure = case when q.state = 'failed' then ` +
+      `'What it was about was erased with a person''s data; it cannot be tried again.' end where ${ended}`,
+    values
+  )
+})
 /** Removes a job that nobody is doing. Says whether it did. */
 export const dropJob = Effect.fnUntraced(function* (store: StoreShape, id: string) {
   const bound = bindings(store.dialect)

@@ -10,6 +10,7 @@ import type { Settings } from "../../core/kernel/settings.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { users } from "../../core/users/schema.ts"
 import { GivenUp, type JobKind, jobKind, type JobOffer, jobOffer } from "../jobs/job-kind.ts"
+import { holdContent } from "../files/downloads.ts"
 import { serverContext } from "../server-context.ts"
 import { composeMail, type MailDraft } from "./compose.ts"
 import { deliver, type Delivered } from "./deliver.ts"
@@ -26,6 +27,7 @@ export const sendMail: JobKind<MailMessage> = jobKind({
   attempts_max: waits_seconds.length + 1,
   waits_seconds,
   at_a_time: 2,
+  names_people: true,
   run: (message, attempt) =>
     Effect.gen(function* () {
       const delivered = yield* deliver(message).pipe(
@@ -107,6 +109,7 @@ export const tellOfRefusal = jobKind<RefusedMessage>({
   attempts_max: 5,
   waits_seconds: [5, 60, 900, 3_600],
   at_a_time: 1,
+  names_people: true,
   run: (message) =>
     Effect.gen(function* () {
       const store = yield* Store
@@ -157,6 +160,10 @@ export const queueMail = Effect.fnUntraced(function* (
   settings: Settings
 ): Effect.fn.Return<QueuedMail, Failure, Store> {
   const message = yield* composeMail(draft, settings)
+  // What is attached may be deleted while the message waits for its mail server.
+  yield* holdContent(
+    message.attachments.flatMap((one) => ("sha256" in one.content ? [{ ...one, ...one.content }] : []))
+  )
   const { jobs } = yield* serverContext
   return {
     job_id: yield* jobs.offer(mailOffer(message)),

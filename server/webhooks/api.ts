@@ -16,6 +16,7 @@ import type { Viewer } from "../../core/kernel/viewer.ts"
 import { shownWithSecret, withSecret } from "../secret-shown-once.ts"
 import { serverContext } from "../server-context.ts"
 import { lockWebhook } from "./claims.ts"
+import { describedWebhook, webhookCreated, webhookDeleted, webhookSecretRotated, webhookUpdated } from "./events.ts"
 import type { FanOut } from "./fan-out.ts"
 import type { WebhookKinds } from "./kind.ts"
 import { dropWaiting } from "./outcomes.ts"
@@ -120,11 +121,12 @@ const create = (api: WebhookApi) =>
     creates: [webhooks],
     streams: () => [],
     facts: () => Effect.succeed(undefined),
-    decide: (_facts, { body, values }, context) => {
-      const refusal = refusalTo(api, values.events, body)
-      return refusal === undefined
-        ? Result.succeed({ events: [], result: { id: context.id(webhooks) } })
-        : Result.fail(refusal)
+    decide: (_facts, { body, values: { events = [], url = "" }, viewer: { user_id } }, context) => {
+      const refusal = refusalTo(api, events, body)
+      if (refusal !== undefined) return Result.fail(refusal)
+      const id = context.id(webhooks)
+      const made = webhookCreated.make(describedWebhook({ id, user_id, url, events, is_active: true }))
+      return Result.succeed({ events: [made], result: { id } })
     },
     respond: ({ id }, input) =>
       Effect.gen(function* () {
@@ -168,7 +170,15 @@ const change = (api: WebhookApi) =>
     facts: () => Effect.succeed(undefined),
     decide: (_facts, { body, rows, values }) => {
       const refusal = refusalTo(api, values.events, body)
-      return refusal === undefined ? Result.succeed({ events: [], result: { id: rows.id.id } }) : Result.fail(refusal)
+      if (refusal !== undefined) return Result.fail(refusal)
+      const before = rows.id
+      const { events = before.events, is_active = before.is_active, url = before.url } = values
+      const after = { ...before, events, is_active, url }
+      const is_other = JSON.stringify(after) !== JSON.stringify(before)
+      return Result.succeed({
+        events: is_other ? [webhookUpdated.make(describedWebhook(after))] : [],
+        result: { id: after.id }
+      })
     },
     respond: ({ id }, input) =>
       Effect.gen(function* () {
@@ -205,7 +215,8 @@ const removeOne = (api: WebhookApi) =>
     ...access,
     ...one,
     facts: () => Effect.succeed(undefined),
-    decide: (_facts, { rows }) => Result.succeed({ events: [], result: { id: rows.id.id } }),
+    decide: (_facts, { rows: { id: row } }) =>
+      Result.succeed({ events: [webhookDeleted.make({ id: row.id })], result: { id: row.id } }),
     respond: ({ id }) =>
       Effect.gen(function* () {
         const store = yield* Store
@@ -227,7 +238,8 @@ const rotate = command("POST", "/api/v1/webhooks/{id}/rotate_secret", {
   ...access,
   ...one,
   facts: () => Effect.succeed(undefined),
-  decide: (_facts, { rows }) => Result.succeed({ events: [], result: { id: rows.id.id } }),
+  decide: (_facts, { rows: { id: row } }) =>
+    Result.succeed({ events: [webhookSecretRotated.make({ id: row.id })], result: { id: row.id } }),
   respond: ({ id }, input) =>
     Effect.gen(function* () {
       const secret = newSecret()

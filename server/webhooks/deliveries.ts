@@ -1,7 +1,7 @@
 /**
  * Rows of what is on its way: of events, once for each webhook; of tests and replays as often as they are asked for.
  */
-import { randomUUID } from "node:crypto"
+import { createHash, randomUUID } from "node:crypto"
 import { bodyOf, type Message } from "./payloads.ts"
 import type { DeliveryRow } from "./schema.ts"
 import type { JsonObject } from "../../core/kernel/json.ts"
@@ -28,12 +28,15 @@ export const deliveryOf = (
   event: kind.name,
   // The command tells apart events that got the same position in two lives of a restored journal: receivers remember
   // ids.
-  event_id: `msg_${event.command_id}_${event.position}_${webhook_id}_${kind.name.replaceAll(".", "-")}`,
+  event_id: `msg_${headerTextOf(event.command_id)}_${event.position}_${webhook_id}_${kind.name.replaceAll(".", "-")}`,
   position: event.position,
   happened_at: event.recorded_at,
   body,
   purpose: "event"
 })
+/** Devices give their commands any ids. This one becomes a header, and is signed with dots between its parts. */
+const headerTextOf = (command_id: string): string =>
+  /^[\w-]+$/.test(command_id) ? command_id : createHash("sha256").update(command_id).digest("hex").slice(0, 32)
 const keyOf = (webhook_id: number, position: number, name: string): string => `${webhook_id}:${position}:${name}`
 
 /** The same once more, under the same id. Its body is that of the first, looked up when it is sent. */

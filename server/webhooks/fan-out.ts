@@ -102,11 +102,18 @@ const endOfJournal = Effect.flatMap(Store, (store) =>
   )
 )
 
+/**
+ * Shared by those who make bodies and write them down; whoever erases holds it alone, so that no body is made of rows
+ * as they were and written down after the erasure went through those that there are. SQLite has one writer anyway.
+ */
+const bodies_lock = "hashtextextended('bodies of webhooks', 0)"
+
 /** Bodies may hold what an event erases: they are made anew from what is left, if they are still needed. */
 const forgetErased = Effect.fnUntraced(function* (events: ReadonlyArray<StoredEvent>) {
   const { scrubs } = (yield* CommandRuntime).catalogue
   if (!events.some(({ type }) => scrubs[type] !== undefined)) return
   const store = yield* Store
+  if (store.dialect === "pg") yield* store.run(`select pg_advisory_xact_lock(${bodies_lock})`)
   yield* store.run("update webhook_deliveries set body = null where position is not null")
   yield* store.run("update webhook_logs set response_excerpt = null")
 })
@@ -146,11 +153,17 @@ export const queueEvents = Effect.fnUntraced(function* (
   return queued
 })
 
-const queueMessages = Effect.fnUntraced(function* (
+const queueMessages = (messages: ReadonlyArray<Message>, subscribers: ReadonlyArray<WebhookRow>) =>
+  messages.length === 0
+    ? Effect.succeed(0)
+    : Effect.flatMap(Store, (store) => store.transaction(writeMessages(messages, subscribers)))
+
+const writeMessages = Effect.fnUntraced(function* (
   messages: ReadonlyArray<Message>,
   subscribers: ReadonlyArray<WebhookRow>
 ) {
-  if (messages.length === 0) return 0
+  const store = yield* Store
+  if (store.dialect === "pg") yield* store.run(`select pg_advisory_xact_lock_shared(${bodies_lock})`)
   const bodies = yield* bodiesOf(messages)
   const now = instantOf(yield* Clock.currentTimeMillis)
   const rows = messages.flatMap((message, at) => {
@@ -161,16 +174,12 @@ const queueMessages = Effect.fnUntraced(function* (
           .filter((webhook) => wants(webhook, message.kind.name) && message.event.position >= webhook.told_from)
           .map((webhook) => deliveryOf(webhook.id, message, body, now))
   })
-  const store = yield* Store
-  return yield* store.transaction(
-    Effect.gen(function* () {
-      const active = yield* stillActive(subscribers)
-      const wanted = rows.filter(({ webhook_id }) => active.has(webhook_id))
-      yield* store.apply(wanted.map((row) => insert(webhook_deliveries, row)))
-      return wanted.length
-    })
-  )
+  const active = yield* stillActive(subscribers)
+  const wanted = rows.filter(({ webhook_id }) => active.has(webhook_id))
+  yield* store.apply(wanted.map((row) => insert(webhook_deliveries, row)))
+  return wanted.length
 })
+
 /**
  * Those of the subscribers that were not turned off meanwhile, and are not until the transaction ends: what would be
  * queued after the moment that drops what waits would wait for ever.

@@ -4,18 +4,20 @@
  */
 import { Effect } from "effect"
 import { isJsonObject, type JsonObject } from "../../core/kernel/json.ts"
-import { type RowChange, updateWhere } from "../../core/kernel/row-change.ts"
+import { type RowChange, update } from "../../core/kernel/row-change.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { StoredEvent } from "../../core/kernel/event.ts"
-import { userDeactivated } from "../../core/users/events.ts"
+import { roles, users } from "../../core/users/schema.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
 import { hasAbility, hasOnePermission } from "../../core/kernel/viewer.ts"
 import { ServerContext } from "../server-context.ts"
 import type { ServerCall, ServerSlice } from "../server-slice.ts"
+import { userById } from "../users.ts"
 import { access, logResource, webhookEndpoints, webhookResource, type WebhookApi } from "./api.ts"
 import { againEndpoints } from "./api-again.ts"
 import { eventsEndpoint } from "./catalogue.ts"
 import type { AttemptOptions, AttemptTold } from "./attempt.ts"
+import { webhookEvents } from "./events.ts"
 import { type Dispatcher, makeDispatcher } from "./dispatcher.ts"
 import { makeFanOut } from "./fan-out.ts"
 import { type Guard, type Lookup, makeGuard } from "./guard.ts"
@@ -54,6 +56,7 @@ export const webhooksSlice = ({ attempted, lookup, timeout_millis }: WebhooksOpt
     name: "webhooks",
     server_tables: [webhooks, webhook_deliveries, webhook_logs],
     resources: [webhookResource, logResource],
+    events: webhookEvents,
     settings: webhookSettings,
     endpoints: [...webhookEndpoints(api), ...againEndpoints(api), eventsEndpoint(webhookKinds)],
     // Names are looked up before the transaction of the command begins: nobody waits for a name server meanwhile.
@@ -119,19 +122,34 @@ const targetIn = ({ endpoint, request: { body }, viewer }: ServerCall) => {
 const mayManage = (viewer: Viewer): boolean =>
   hasOnePermission(viewer, access.permission) && hasAbility(viewer, access.ability)
 
-/** What somebody set up ends with their account; the owner can turn it on again. */
+const may_change_rights = /^(user|role)\.(updated|deactivated)$/
+/**
+ * What somebody set up ends with their account, and with their right to it: a webhook is told everything. The owner can
+ * turn it on again.
+ */
 const turnOffOfLeavers = Effect.fnUntraced(function* (events: ReadonlyArray<StoredEvent>, forget: () => void) {
-  const left = events.filter(({ type }) => type === userDeactivated.type)
-  if (left.length === 0) return
+  const changed = events.filter(({ type }) => may_change_rights.test(type))
+  const [first] = changed
+  if (first === undefined) return
   const store = yield* Store
-  for (const { data, recorded_at } of left) {
-    const theirs = yield* store.find(webhooks, { user_id: Number(data["id"]), is_active: true })
-    yield* store.apply(
-      theirs.flatMap(({ id }): ReadonlyArray<RowChange> => [
-        updateWhere(webhooks, { id }, { is_active: false, disabled_reason: "owner left", updated_at: recorded_at }),
+  const active = yield* store.find(webhooks, { is_active: true })
+  const about = (entity: string): ReadonlySet<number> =>
+    new Set(changed.filter(({ type }) => type.startsWith(entity)).map(({ data }) => Number(data["id"])))
+  const users_changed = about(`${users.entity}.`)
+  const roles_changed = about(`${roles.entity}.`)
+  const changes: Array<RowChange> = []
+  for (const user_id of new Set(active.map((one) => one.user_id))) {
+    const user = yield* userById(user_id)
+    const is_theirs = users_changed.has(user_id) || user?.role_ids.some((id) => roles_changed.has(id)) === true
+    const may = user?.is_active === true && (user.is_owner || user.permissions.has(access.permission))
+    if (!is_theirs || may) continue
+    for (const { id } of active.filter((one) => one.user_id === user_id))
+      changes.push(
+        update(webhooks, id, { is_active: false, disabled_reason: "owner left", updated_at: first.recorded_at }),
         dropWaiting(id)
-      ])
-    )
+      )
   }
+  if (changes.length === 0) return
+  yield* store.apply(changes)
   yield* store.sql.afterCommit(Effect.sync(forget))
 })

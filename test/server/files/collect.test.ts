@@ -5,6 +5,7 @@ import { insert, remove } from "../../../core/kernel/row-change.ts"
 import { Rejection } from "../../../core/kernel/rejection.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { collectFiles, findUnknown } from "../../../server/files/collect.ts"
+import { deviceFiles } from "../../../server/files/device-files.ts"
 import { keepDownload } from "../../../server/files/downloads.ts"
 import { filesNamed, keepContent } from "../../../server/files/keep.ts"
 import { type DownloadRow, downloads } from "../../../server/files/schema.ts"
@@ -71,6 +72,19 @@ describe.each(engines)("collection of files on %s", (engine) => {
     await keep("comes again")
     pass(23)
     expect([await collect(), await isThere(sha256)]).toEqual([0, true])
+  })
+  it("what goes soon does not count as sent by a device, so that it is sent again", async () => {
+    const sha256 = await keep("sent long ago")
+    const isPresent = async () => (await server.run(Effect.suspend(() => deviceFiles.present([sha256])))).has(sha256)
+    pass(11)
+    expect(await isPresent()).toBe(true)
+    pass(8)
+    expect(await isPresent()).toBe(false)
+    await keep("sent long ago")
+    expect(await isPresent()).toBe(true)
+    expect(await name(sha256, "one")).toBe("named")
+    pass(1_000)
+    expect(await isPresent()).toBe(true)
   })
   it("what a row names stays, and goes a day after the last of them", async () => {
     const sha256 = await keep("named twice")

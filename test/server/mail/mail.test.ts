@@ -2,9 +2,11 @@
 import { createVerify, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto"
 import { readdir, readFile, stat } from "node:fs/promises"
 import { join } from "node:path"
-import { Stream } from "effect"
+import { Effect, Stream } from "effect"
 import PostalMime from "postal-mime"
 import { afterEach, describe, expect, it } from "vitest"
+import { collectFiles } from "../../../server/files/collect.ts"
+import { serverContext } from "../../../server/server-context.ts"
 import { keepContent } from "../../../server/files/keep.ts"
 import { engines } from "../../app.ts"
 import { type Mailing, openMailing } from "./mailing.ts"
@@ -101,12 +103,32 @@ describe.each(engines)("mail on %s", (engine) => {
     await expect.poll(() => smtp.taken.length, soon).toBe(1)
     const [found] = smtp.taken[0]?.read.attachments ?? []
     expect(Buffer.from(found?.content as ArrayBuffer).equals(bytes)).toBe(true)
-    await app.mail({ id: "plan.2", attachments: [{ ...attached, sha256: "0".repeat(64) }] })
+    await expect(
+      app.mail({ id: "none", attachments: [{ ...attached, sha256: "0".repeat(64) }] })
+    ).rejects.toMatchObject({ errors: { file: [expect.any(String)] } })
+    await app.run(Effect.flatMap(serverContext, ({ blobs }) => blobs.remove(blob.sha256)))
+    await app.mail({ id: "plan.2", attachments: [attached] })
     await expect
       .poll(async () => (await app.jobs()).get("mail.send:plan.2"), soon)
       .toMatchObject({ status: "failed", attempts: 1, error: "An attachment's file is gone: nothing was sent." })
     await expect.poll(() => smtp.taken.length, soon).toBe(2)
     expect(smtp.taken[1]?.read.text).toContain("An attachment's file is gone: nothing was sent.")
+  })
+
+  it("is sent with its attachments two days later, though what they were attached to was deleted at once", async () => {
+    let up = false
+    const { smtp, app } = await opened({ message: () => (up ? undefined : replies(451, "4.3.0 Later")) })
+    const { sha256, ...blob } = await app.run(
+      keepContent(Stream.make(new Uint8Array(randomBytes(2_000_000))), 20_000_000)
+    )
+    await app.mail({ id: "late", attachments: [{ name: "plan.pdf", sha256, ...blob }] })
+    await expect.poll(async () => (await app.jobs()).get("mail.send:late")?.attempts, soon).toBe(1)
+    await app.run(Effect.suspend(() => collectFiles(Date.now() + 47 * 3_600_000)))
+    await app.run(Effect.suspend(() => collectFiles(Date.now() + 48 * 3_600_000)))
+    up = true
+    await app.hurry()
+    await expect.poll(() => smtp.taken.length, soon).toBe(1)
+    expect(smtp.taken[0]?.read.attachments).toHaveLength(1)
   })
 
   it("is tried again after 451, as the same message", async () => {
