@@ -81,9 +81,10 @@ export const makeDispatcher = (options: AttemptOptions): Dispatcher => {
         yield* Effect.forkScoped(attempt(claimed), { startImmediately: true })
       }
     }
+    // An attempt that ends wakes it earlier.
+    if (due.length > 0) return look_again_soon_millis
     const next = yield* nextDue(now)
-    const longest = due.length > 0 ? look_again_soon_millis : look_again_millis
-    return next === undefined ? longest : Math.min(longest, Math.max(next - now, 1))
+    return next === undefined ? look_again_millis : Math.min(look_again_millis, Math.max(next - now, 1))
   })
 
   const renewing = Effect.gen(function* () {

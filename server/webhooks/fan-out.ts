@@ -164,6 +164,23 @@ const writeMessages = Effect.fnUntraced(function* (
           .filter((webhook) => wants(webhook, message.kind.name) && message.event.position >= webhook.told_from)
           .map((webhook) => deliveryOf(webhook.id, message, body, now))
   })
-  yield* store.apply(rows.map((row) => insert(webhook_deliveries, row)))
-  return rows.length
+  const active = yield* stillActive(subscribers)
+  const wanted = rows.filter(({ webhook_id }) => active.has(webhook_id))
+  yield* store.apply(wanted.map((row) => insert(webhook_deliveries, row)))
+  return wanted.length
+})
+
+/**
+ * Those of the subscribers that were not turned off meanwhile, and are not until the transaction ends: what would be
+ * queued after the moment that drops what waits would wait for ever.
+ */
+const stillActive = Effect.fnUntraced(function* (subscribers: ReadonlyArray<WebhookRow>) {
+  const store = yield* Store
+  const { bind, values } = bindings(store.dialect)
+  const rows = yield* store.run<{ id: number }>(
+    `select id from webhooks where id in (${subscribers.map(({ id }) => bind(id)).join(", ")}) and is_active ` +
+      `order by id${store.dialect === "pg" ? " for share" : ""}`,
+    values
+  )
+  return new Set(rows.map(({ id }) => Number(id)))
 })

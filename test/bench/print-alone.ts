@@ -25,4 +25,4 @@ export const drawAlone = async (document: PrintDocument): Promise<void> => {
   })
   await pdfmake.createPdf(definition).getBuffer()
 }
-if (process.argv[2] === "once") await drawAlone(quote({ lines: 40, currency: "EUR", language: "en", logo: "svg" }))
+if (process.argv[2] === "once") await drawAlone(quote({ lines: 40, currency: "EUR", language: "en", logo: "png" }))

@@ -122,9 +122,14 @@ describe("what the server says about itself", () => {
       expect(line).toMatch(/^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{[^}]*\})? [-+\d.e]+)$/)
     expect([...got.text.matchAll(/^# TYPE (.+)$/gm)].map(([, told]) => told).sort()).toEqual([
       "flightcase_event_loop_delay_max_seconds gauge",
+      "flightcase_job_attempts_total counter",
+      "flightcase_job_failures_total counter",
       "flightcase_journal_position gauge",
       "flightcase_request_duration_seconds histogram",
       "flightcase_requests_total counter",
+      "flightcase_webhook_attempts_total counter",
+      "flightcase_webhook_deliveries_waiting gauge",
+      "flightcase_webhooks_turned_off gauge",
       "nodejs_heap_size_used_bytes gauge",
       "process_cpu_seconds_total counter",
       "process_resident_memory_bytes gauge",

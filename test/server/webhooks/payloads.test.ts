@@ -48,6 +48,8 @@ describe.each(engines)("of a journal with every kind of event, on %s,", (engine)
   it("nothing is sent when it is restored, and each message holds what its kind publishes", async () => {
     const silent = await receiver()
     await server.subscribed(["*"], silent.url)
+    // Only an empty server takes an export: that somebody subscribed is taken out of the journal, the subscription stays.
+    await server.run(Effect.flatMap(Store, (store) => store.run("delete from journal where type = 'webhook.created'")))
     const events = readLines(readPacked(join(folder, "journal.ndjson")).toString())
     const { manifest } = JSON.parse(readFileSync(join(folder, "manifest.json"), "utf8")).journal
     const { restore } = await server.did(201, "POST", "/system/restores", manifest)
