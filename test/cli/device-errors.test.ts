@@ -31,7 +31,7 @@ describe("the doctor", () => {
     const whole = await run(place, ["doctor"])
     expect([whole.code, whole.out]).toEqual([
       0,
-      expect.stringMatching(/ok\toutbox file\twhole\nok\tserver\tanswers\nok\tclock\t/)
+      expect.stringMatching(/ok\toutbox file\twhole\nok\tserver\tanswers\nok\tjobs\tnone has failed\nok\tclock\t/)
     ])
     expect((await run(place, ["product-groups", "list", "--remote", "--json"])).out).toContain("Unsent")
   })

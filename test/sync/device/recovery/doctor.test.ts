@@ -76,7 +76,7 @@ describe.each(engines)("a device of a server on %s, examined", (engine) => {
       ["a row is missing", "delete from products where id = 5", "products"],
       [
         "a row is too many",
-        "insert into stores select 99, name, name_folded, street, city, county, postcode, country_code, country_id, phone, email, timezone, operating_hours, is_virtual, include_in_default_queries, 0, shortage_policy, shortage_dispatch_policy, shortage_auto_resolve_enabled, shortage_preferred_resolvers, tag_list, custom_fields, custom_fields_folded, created_at, updated_at, deleted_at from stores",
+        "insert into stores select 99, name, name_folded, street, city, county, postcode, country_code, country_id, phone, email, timezone, operating_hours, is_virtual, include_in_default_queries, 0, shortage_policy, shortage_dispatch_policy, shortage_auto_resolve_enabled, shortage_preferred_resolvers, mail_sender_name, mail_sender_address, mail_reply_to, mail_always_bcc, tag_list, custom_fields, custom_fields_folded, created_at, updated_at, deleted_at from stores",
         "stores"
       ]
     ])("says where %s, fills it anew, and keeps the outbox", async (_what, sql, table) => {
