@@ -95,5 +95,13 @@ export const settingGroups = {
       describe: "smtp://user:password@host:587; FLIGHTCASE_SMTP_URL comes before it"
     })
   },
-  action_log: { retention_months: integer({ default: 12, min: 1, max: 1200 }) }
+  action_log: { retention_months: integer({ default: 12, min: 1, max: 1200 }) },
+  webhooks: {
+    retention_days: integer({
+      default: 30,
+      min: 1,
+      max: 3_650,
+      describe: "Days for which deliveries and their log are kept"
+    })
+  }
 } satisfies SettingGroups

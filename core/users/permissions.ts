@@ -37,6 +37,8 @@ const areas: { readonly [area: string]: string } = {
 export const interfacePermissions: ReadonlyArray<Permission> = Object.entries(areas).flatMap(([area, actions]) =>
   permissionsOfArea(area, actions)
 )
+/** Beside the interface's: whoever manages the server's jobs. Devices list it as the server does. */
+export const systemManagement: ReadonlyArray<Permission> = permissionsOfArea("system", "manage")
 const keys = interfacePermissions.map((one) => one.key)
 
 const all = (...areas: ReadonlyArray<string>): ReadonlyArray<string> =>

@@ -5,7 +5,6 @@
 import { Effect, Result, Schema } from "effect"
 import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import * as Shown from "../../core/kernel/answer-schema.ts"
-import { permissionsOfArea } from "../../core/kernel/catalogue.ts"
 import { command, get } from "../../core/kernel/endpoint.ts"
 import { integer, text } from "../../core/kernel/field.ts"
 import type { JsonObject } from "../../core/kernel/json.ts"
@@ -13,6 +12,7 @@ import { forbidden, invalidField } from "../../core/kernel/rejection.ts"
 import { listOf, noContent, ok, renderOne, resource, viewContext } from "../../core/kernel/resource.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { hasOnePermission, type Viewer } from "../../core/kernel/viewer.ts"
+import { systemManagement } from "../../core/users/permissions.ts"
 import { grantToSystemRoles } from "../../core/users/seed.ts"
 import { serverContext } from "../server-context.ts"
 import type { ServerSlice } from "../server-slice.ts"
@@ -22,8 +22,7 @@ import { dropJob, emptyEnded, requeue } from "./queue-table.ts"
 import { job_notes, type JobRow, system_jobs, timed_work } from "./schema.ts"
 
 const manage = "system.manage"
-const permissions = permissionsOfArea("system", "manage")
-const all = permissions.map(({ key }) => key)
+const all = systemManagement.map(({ key }) => key)
 const managesSystem = (viewer: Viewer): boolean => hasOnePermission(viewer, manage)
 
 const resultText = (result: JsonObject | null, key: string): string | null => {
@@ -165,7 +164,6 @@ export const jobsSlice = (kinds: () => ReadonlyMap<string, AnyJobKind>): ServerS
     name: "jobs",
     server_tables: [job_notes, timed_work],
     resources: [jobs],
-    permissions,
     timed: [{ cron: "20 3 * * *", kind: cleanup }],
     recorded: (events) =>
       Effect.gen(function* () {

@@ -1,23 +1,12 @@
 /** What was sent, and how it went, is kept for as long as the settings say. */
 import { Clock, Effect, Schema } from "effect"
 import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
-import { integer } from "../../core/kernel/field.ts"
-import { settingNumber, type SettingGroups } from "../../core/kernel/settings.ts"
+import { settingNumber } from "../../core/kernel/settings.ts"
 import { bindings } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { instantOf } from "../../core/values/time.ts"
 import { jobKind } from "../jobs/job-kind.ts"
 
-export const webhookSettings: SettingGroups = {
-  webhooks: {
-    retention_days: integer({
-      default: 30,
-      min: 1,
-      max: 3_650,
-      describe: "Days for which deliveries and their log are kept"
-    })
-  }
-}
 const day_millis = 86_400_000
 
 /** Removes what is older; what still waits for an attempt stays. */

@@ -25,7 +25,7 @@ import { webhookKinds } from "./kinds/kinds.ts"
 import { makeWebhookCounts } from "./measured.ts"
 import { mailOwner } from "./notices.ts"
 import { dropWaiting } from "./outcomes.ts"
-import { dropOldDaily, webhookSettings } from "./retention.ts"
+import { dropOldDaily } from "./retention.ts"
 import { webhook_deliveries, webhook_logs, webhooks } from "./schema.ts"
 import { sender } from "./send.ts"
 import { makeSubscriptions } from "./subscriptions.ts"
@@ -57,7 +57,6 @@ export const webhooksSlice = ({ attempted, lookup, timeout_millis }: WebhooksOpt
     server_tables: [webhooks, webhook_deliveries, webhook_logs],
     resources: [webhookResource, logResource],
     events: webhookEvents,
-    settings: webhookSettings,
     endpoints: [...webhookEndpoints(api), ...againEndpoints(api), eventsEndpoint(webhookKinds)],
     // Names are looked up before the transaction of the command begins: nobody waits for a name server meanwhile.
     around: (call, next) =>

@@ -21,9 +21,10 @@ it("says that nothing is sent where no mail server is set", async () => {
   expect(JSON.parse(data.out)).toMatchObject({ mode: "outbox", job_id: expect.stringMatching(/^mail\.send:test\./) })
   // A message goes where the settings say when its turn comes; the next test sets a mail server.
   await expect
-    .poll(async () => JSON.parse((await run(place, ["jobs", "list", "--json"])).out).jobs.map((job: any) => job.status), {
-      timeout: 20_000
-    })
+    .poll(
+      async () => JSON.parse((await run(place, ["jobs", "list", "--json"])).out).jobs.map((job: any) => job.status),
+      { timeout: 20_000 }
+    )
     .toEqual(["done", "done"])
 })
 it("waits for what comes of it, and tells that", async () => {
