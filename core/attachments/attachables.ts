@@ -5,7 +5,7 @@
 import { activities } from "../activities/schema.ts"
 import { keyInAnyCase, type ReferenceRule } from "../kernel/field.ts"
 import type { AnyRow, Table } from "../kernel/table.ts"
-import { visibleColumnsOf } from "../kernel/visibility.ts"
+import { full_read_permission, visibleColumnsOf } from "../kernel/visibility.ts"
 import { hasAbility, hasOnePermission, type Viewer } from "../kernel/viewer.ts"
 import { members } from "../members/schema.ts"
 import { opportunities } from "../opportunities/schema.ts"
@@ -80,8 +80,13 @@ export const mayWrite = ({ write }: Attachable, viewer: Viewer): boolean => has(
 const has = ({ abilities, permissions }: Rights, viewer: Viewer): boolean =>
   permissions.some((one) => hasOnePermission(viewer, one)) && abilities.some((one) => hasAbility(viewer, one))
 
-/** Whether somebody has the thing's rows, and so those of its attachments. */
+/**
+ * Whether somebody has the thing's rows and may read or attach files: rows of stock are told to many who may not see
+ * what is attached to them.
+ */
 export const seesAttachments = ({ attachable_type }: AnyRow, viewer: Viewer): boolean => {
   const kind = attachableOf(attachable_type)
-  return kind !== undefined && visibleColumnsOf(kind.table, viewer) === "whole"
+  if (kind === undefined || visibleColumnsOf(kind.table, viewer) !== "whole") return false
+  const holders = [full_read_permission, ...kind.read.permissions, ...kind.write.permissions]
+  return holders.some((one) => hasOnePermission(viewer, one))
 }

@@ -28,7 +28,9 @@ export const deliveryWork = (handlers: () => ReadonlyArray<InboundHandler>): Del
         const store = yield* Store
         const row = yield* store.get(inbound_deliveries, delivery_id)
         // Done before, by an attempt that ended before it was noted in the queue; or long ago, and forgotten.
-        if (row === undefined || row.body === null || row.status === "done") return { result: row?.result ?? null }
+        if (row === undefined || row.status === "done") return { result: row?.result ?? null }
+        if (row.body === null)
+          return yield* new GivenUp({ message: "What was sent is no longer kept; record by hand what it was about." })
         const now = instantOf(yield* Clock.currentTimeMillis)
         const handled = store.transaction(
           Effect.gen(function* () {

@@ -6,6 +6,7 @@ import { choice, text } from "../../core/kernel/field.ts"
 import { invalidField } from "../../core/kernel/rejection.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { users } from "../../core/users/schema.ts"
+import { accepted, accepted_shown } from "../jobs/accepted.ts"
 import type { ServerSlice } from "../server-slice.ts"
 import { freshMailId } from "./compose.ts"
 import { queueMail, sendMail, tellOfRefusal } from "./jobs.ts"
@@ -16,7 +17,7 @@ const modes = choice({ smtp: "Sent by the mail server", outbox: "Written to a fi
 const fields = { to: text({ format: "email", describe: "By default the address of whoever asks" }) }
 
 const test = command("POST", "/api/v1/system/mail/test", {
-  answer: { message: text(), job_id: text(), mode: modes },
+  answer: { ...accepted_shown, mode: modes },
   name: "system.mail.test",
   summary: "Send a message to try the mail settings; its job tells what came of it",
   ability: "settings:write",
@@ -47,7 +48,7 @@ const test = command("POST", "/api/v1/system/mail/test", {
         },
         settings
       )
-      return { status: 202, body: { message: queuedText(mode, to), job_id, mode } }
+      return accepted(job_id, queuedText(mode, to), { mode })
     })
 })
 interface Facts {

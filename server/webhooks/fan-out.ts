@@ -56,7 +56,7 @@ export const makeFanOut = (kinds: WebhookKinds, subscriptions: Subscriptions, wa
     run: ({ from, to, webhook_id }) =>
       Effect.gen(function* () {
         const store = yield* Store
-        const end = to ?? (yield* lastPosition(store))
+        const end = to ?? (yield* endOfJournal)
         const subscribers = yield* store.find(
           webhooks,
           { is_active: true, ...(webhook_id === null ? {} : { id: webhook_id }) },
@@ -91,6 +91,16 @@ export const makeFanOut = (kinds: WebhookKinds, subscriptions: Subscriptions, wa
       })
   }
 }
+
+/** Waits for whoever is recording events now: they may have begun before they could hear of a subscription. */
+const endOfJournal = Effect.flatMap(Store, (store) =>
+  store.transaction(
+    Effect.gen(function* () {
+      if (store.dialect === "pg") yield* store.run("select 1 from journal_head where id = 1 for update")
+      return yield* lastPosition(store)
+    })
+  )
+)
 
 /**
  * Shared by those who make bodies and write them down; whoever erases holds it alone, so that no body is made of rows

@@ -243,6 +243,21 @@ describe.each(engines)("webhooks in on %s", (engine: Engine) => {
     expect((await logs("bank", "?q[status_eq]=failed")).map(({ status }) => status)).toEqual(["failed"])
   })
 
+  it("that failed do not count as done when they are tried again after an erasure has emptied them", async () => {
+    const wrong = JSON.stringify({ type: "payment.recorded", data: { amount: "too much" } })
+    expect((await sendSigned(wrong)).status).toBe(202)
+    const found = async () => (await logs("bank")).find((log) => log.body_bytes === wrong.length)
+    await expect.poll(async () => (await found())?.status, { timeout: 20_000 }).toBe("failed")
+    const { body } = await server.ask("/api/v1/members", { json: { name: "Ann", membership_type: "contact" } })
+    const erased = await server.ask(`/api/v1/members/${body.member.id}/anonymise`, { method: "POST", json: {} })
+    expect(erased.status).toBe(200)
+    const path = `/api/v1/system/jobs/${encodeURIComponent(`inbound.received:${(await found()).id}`)}`
+    expect((await server.ask(`${path}/retry`, { method: "POST" })).status).toBe(200)
+    await expect.poll(async () => (await server.ask(path)).body.job.attempts, { timeout: 20_000 }).toBe(1)
+    await expect.poll(async () => (await server.ask(path)).body.job.status, { timeout: 20_000 }).toBe("failed")
+    expect((await found()).status).toBe("failed")
+  })
+
   it("of a source that was removed are still done, and refused from then on", async () => {
     const body = payment("farewell")
     const gone = sourceOf("other-bank")

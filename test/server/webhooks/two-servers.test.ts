@@ -1,5 +1,8 @@
 /** Two servers on one Postgres share the work: while both live each message is sent once, and none is lost with one. */
+import { Deferred, Effect } from "effect"
 import { afterEach, describe, expect, it } from "vitest"
+import { append } from "../../../core/kernel/journal.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
 import { openServerApp, type ServerApp } from "../../../server/app.ts"
 import { type FreshDatabase, freshDatabase } from "../../postgres.ts"
 import { askOf, owner_token } from "../serving.ts"
@@ -60,5 +63,37 @@ describe("two servers on one Postgres", () => {
     await one.close()
     await member(other, "Member 6")
     await expect.poll(() => [...new Set(names(target))], poll).toEqual(told(7))
+  })
+
+  it("tell a new webhook of what a server that had not heard of it was recording all the while", async () => {
+    const { one, other, target } = await opened()
+    open.push(() => one.close())
+    const [recorded, may_commit] = [Deferred.makeUnsafe<void>(), Deferred.makeUnsafe<void>()]
+    const about = { command_id: "late", actor_id: null, replica_id: null, recorded_at: "2026-11-22T09:00:00.000Z" }
+    // As a command does whose server believes that nobody is subscribed.
+    const recording = other.run(
+      Effect.flatMap(Store, (store) =>
+        store.transaction(
+          Effect.gen(function* () {
+            const event = { stream: "product_group:77", type: "product_group.deleted", data: { id: 77 } }
+            yield* append(store, [event], about)
+            yield* Deferred.succeed(recorded, undefined)
+            yield* Deferred.await(may_commit)
+          })
+        )
+      )
+    )
+    open.push(() => Effect.runPromise(Deferred.succeed(may_commit, undefined)).then(() => recording))
+    await Effect.runPromise(Deferred.await(recorded))
+    const json = { url: target.url, events: ["product_group.deleted"] }
+    const { body } = await askOf(one, "/api/v1/webhooks", { json })
+    const status = async (): Promise<unknown> => {
+      const jobs = await askOf(one, "/api/v1/system/jobs?q[kind_eq]=webhooks.queue&per_page=100", {})
+      return jobs.body.jobs.find(({ id }: any) => id.startsWith(`webhooks.queue:${body.webhook.id}:`))?.status
+    }
+    await expect.poll(status, poll).toMatch(/running|done/)
+    await Effect.runPromise(Deferred.succeed(may_commit, undefined))
+    await recording
+    await expect.poll(() => target.got.map((got) => got.body.data), poll).toEqual([{ id: 77 }])
   })
 })
