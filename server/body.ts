@@ -29,7 +29,7 @@ export interface BodyOptions {
 export const mediaType = (content_type: string | undefined): string =>
   (content_type ?? "application/json").split(";", 1)[0]!.trim().toLowerCase()
 
-/** Reads the bytes of a body as its content type says; forms are read by `form.ts`. JSON is assumed when none is given. */
+/** Reads the bytes of a body as its content type says, JSON where none is given; `form.ts` reads forms. */
 export const readBody = async (
   bytes: Uint8Array,
   content_type: string | undefined,

@@ -14,6 +14,7 @@ import type { AnyRow, Table } from "../kernel/table.ts"
 import type { Viewer } from "../kernel/viewer.ts"
 import { oneOf, wordsOf } from "../kernel/words.ts"
 import { memberAnonymised } from "../personal-data/events.ts"
+import { rowsRecordedOf } from "../personal-data/recorded.ts"
 import { type Attachable, attachableOf, attachables, mayRead, mayWrite } from "./attachables.ts"
 import { attachFile } from "./decide.ts"
 import { attachableStream, attachmentCreated, attachmentDeleted, deletedAttachment } from "./events.ts"
@@ -154,12 +155,15 @@ const remove = command("DELETE", "/api/v1/attachments/{id}", {
 const erasedWithMember = reaction({
   on: [memberAnonymised],
   facts: ({ events }) =>
-    Effect.flatMap(Store, (store) =>
-      store.find(attachments, {
-        attachable_type: "Member",
-        attachable_id: events.flatMap(({ data }) => [data.id, ...data.merged_ids])
-      })
-    ),
+    Effect.gen(function* () {
+      const store = yield* Store
+      const erased_ids = events.flatMap(({ data }) => [data.id, ...data.merged_ids])
+      const rows = [
+        ...(yield* store.find(attachments, { attachable_type: "Member", attachable_id: erased_ids })),
+        ...(yield* rowsRecordedOf(store, attachments, erased_ids))
+      ]
+      return [...new Map(rows.map((row) => [row.id, row])).values()]
+    }),
   decide: (_happened, rows) => Result.succeed(rows.map(deletedAttachment))
 })
 

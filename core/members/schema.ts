@@ -156,3 +156,4 @@ export type RelationshipRow = RowOf<typeof relationships>
 /** Contact records by the name of their table: a merge moves them, an erasure deletes them. */
 export const contactTables = { addresses, emails, phones, links }
 export type ContactKind = keyof typeof contactTables
+export const contact_kinds = ["addresses", "emails", "phones", "links"] as const satisfies ReadonlyArray<ContactKind>

@@ -10,10 +10,12 @@ import * as Shown from "../kernel/answer-schema.ts"
 import { CommandRuntime } from "../kernel/command-runtime.ts"
 import { Store, type StoreShape } from "../kernel/store/store.ts"
 import { member_module, memberResource } from "../members/resource.ts"
-import { type MemberRow, members } from "../members/schema.ts"
+import { type ContactKind, contact_kinds, contactTables, type MemberRow, members } from "../members/schema.ts"
+import type { Table } from "../kernel/table.ts"
 import { users } from "../users/schema.ts"
 import { anonymiseMember } from "./decide.ts"
 import { memberAnonymised } from "./events.ts"
+import { rowsRecordedOf } from "./recorded.ts"
 
 const anonymise = command("POST", "/api/v1/members/{id}/anonymise", {
   answer: { member: Shown.row(() => memberResource) },
@@ -34,10 +36,15 @@ const anonymise = command("POST", "/api/v1/members/{id}/anonymise", {
         user === undefined
           ? []
           : yield* Effect.forEach(catalogue.slices, (slice) => slice.streams_of_user?.(user.id) ?? Effect.succeed([]))
+      const merged = yield* mergedInto(store, row.id)
       return {
         user,
         user_streams: user_streams.flat(),
-        merged: yield* mergedInto(store, row.id),
+        merged,
+        moved_contacts: yield* movedContacts(
+          store,
+          [row, ...merged].map(({ id }) => id)
+        ),
         custom_fields: yield* store.find(custom_fields, { module_type: member_module })
       }
     }),
@@ -56,6 +63,19 @@ const mergedInto = Effect.fnUntraced(function* (store: StoreShape, id: number) {
     at = rows.map((row) => row.id)
   }
   return [...found.values()].sort((one, other) => one.id - other.id)
+})
+
+/** A restored member's contact records stay with whom the merge gave them to; they are of the person all the same. */
+const movedContacts = Effect.fnUntraced(function* (store: StoreShape, erased_ids: ReadonlyArray<number>) {
+  const moved: { [kind in ContactKind]?: ReadonlyArray<number> } = {}
+  for (const kind of contact_kinds) {
+    const table: Table = contactTables[kind]
+    const recorded = yield* rowsRecordedOf(store, table, erased_ids)
+    const elsewhere = recorded.filter((row) => !erased_ids.includes(Number(row["member_id"])))
+    const ids = elsewhere.map((row) => Number(row["id"]))
+    if (ids.length > 0) moved[kind] = ids
+  }
+  return moved
 })
 
 export const personalDataSlice: Slice = { name: "personal_data", endpoints: [anonymise], events: [memberAnonymised] }

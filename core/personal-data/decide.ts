@@ -7,6 +7,7 @@ import { updatedEvent } from "../kernel/crud-resource.ts"
 import { invalidField } from "../kernel/rejection.ts"
 import { type MemberRow, members } from "../members/schema.ts"
 import type { UserRow } from "../users/schema.ts"
+import type { MovedContacts } from "./erase.ts"
 import { memberAnonymised } from "./events.ts"
 
 export interface AnonymiseFacts {
@@ -18,13 +19,15 @@ export interface AnonymiseFacts {
   readonly user_streams: ReadonlyArray<string>
   /** Every definition of members' custom fields, inactive ones included. */
   readonly custom_fields: ReadonlyArray<CustomFieldRow>
+  /** Contact records recorded of the person that belong to somebody else since a merge. */
+  readonly moved_contacts: MovedContacts
 }
 /**
  * Erases a person for good. 422 on `member` for the caller's own record, and for an account in use, whose name and
  * e-mail would remain. Repeated, it erases what was added since, and values of custom fields marked as personal since.
  */
 export const anonymiseMember = (member: MemberRow, own_id: number | null, facts: AnonymiseFacts): Decided => {
-  const { custom_fields, merged, user, user_streams } = facts
+  const { custom_fields, merged, moved_contacts, user, user_streams } = facts
   const refuse = (text: string): Decided => Result.fail(invalidField("member", text))
   if (member.id === own_id) return refuse("You cannot anonymise your own record.")
   if (user?.is_owner === true) return refuse("The owner cannot be anonymised: their account cannot be deactivated.")
@@ -40,7 +43,8 @@ export const anonymiseMember = (member: MemberRow, own_id: number | null, facts:
     merged_ids: merged.map(({ id }) => id),
     user_id: user?.id ?? null,
     user_streams,
-    kept_custom_fields: [...kept_ids, ...stays.map(({ name }) => name)]
+    kept_custom_fields: [...kept_ids, ...stays.map(({ name }) => name)],
+    ...(Object.keys(moved_contacts).length === 0 ? {} : { moved_contacts })
   }
   return Result.succeed({
     events: [

@@ -1,10 +1,10 @@
 /** Removes a person's data from rows and from the journal (rules/rulings 22). */
-import { removeWhere, type RowChange, update } from "../kernel/row-change.ts"
+import { remove, removeWhere, type RowChange, update } from "../kernel/row-change.ts"
 import type { ProjectionContext, Scrub } from "../kernel/event.ts"
 import { streamOf } from "../kernel/event.ts"
 import { users } from "../users/schema.ts"
 import { anonymous_name, anonymousEmail } from "../users/anonymous.ts"
-import { contactTables, type MemberRow, members } from "../members/schema.ts"
+import { type ContactKind, contact_kinds, contactTables, type MemberRow, members } from "../members/schema.ts"
 
 /** The person to erase: the member, members merged into it, and the user account. */
 export interface MemberAnonymised {
@@ -13,7 +13,10 @@ export interface MemberAnonymised {
   readonly user_id: number | null
   readonly user_streams?: ReadonlyArray<string>
   readonly kept_custom_fields?: ReadonlyArray<string>
+  readonly moved_contacts?: MovedContacts
 }
+/** Contact records by their kind: ids of those recorded of the person that a merge gave to somebody else. */
+export type MovedContacts = { readonly [kind in ContactKind]?: ReadonlyArray<number> }
 
 const word = "Anonymised"
 
@@ -35,19 +38,23 @@ const erased = {
 } satisfies Partial<MemberRow>
 
 export const eraseRows = (
-  { id, merged_ids, user_id }: MemberAnonymised,
+  { id, merged_ids, moved_contacts = {}, user_id }: MemberAnonymised,
   { recorded_at }: ProjectionContext
 ): ReadonlyArray<RowChange> => [
   ...[id, ...merged_ids].flatMap((member_id) => [
     update(members, member_id, { ...erased, updated_at: recorded_at }),
     ...Object.values(contactTables).map((table) => removeWhere(table, { member_id }))
   ]),
+  ...contact_kinds.flatMap((kind) => (moved_contacts[kind] ?? []).map((row_id) => remove(contactTables[kind], row_id))),
   ...(user_id === null
     ? []
     : [update(users, user_id, { name: anonymous_name, email: anonymousEmail(user_id), updated_at: recorded_at })])
 ]
 
-/** What is removed from the journal; streams of members include contact records and attachments. The rest projects to the same rows. */
+/**
+ * What is removed from the journal; streams of members include contact records and attachments. The rest projects to the
+ * same rows.
+ */
 export const eraseFromJournal = ({
   id,
   kept_custom_fields,

@@ -35,8 +35,8 @@ export const keepReceived = Effect.fnUntraced(function* (
 
 const removal_tries = 50
 /**
- * From here on the content is not removed for a day. Where it is being removed at this moment, that is waited for; what a
- * row names stays named.
+ * From here on the content is not removed for a day. Where it is being removed at this moment, that is waited for;
+ * what a row names stays named.
  */
 const announce = (blob: StoredBlob, tries: number): Effect.Effect<void, BlobStoreFailure | SqlError.SqlError, Store> =>
   Effect.gen(function* () {

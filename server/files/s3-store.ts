@@ -136,7 +136,7 @@ const markIn = ({ ask, place }: Bucket): BlobStore["mark"] =>
 const failureOf = (place: string, fault: BlobStoreFault, said: string, cause?: unknown): BlobStoreFailure =>
   new BlobStoreFailure({ fault, message: `The bucket ${place} cannot be used: ${said}.`, cause })
 
-/** Signed requests to the bucket; what passes by itself is tried again. 404 is an answer, other refusals are failures. */
+/** Signed requests to the bucket; what passes by itself is tried again. 404 is an answer, other refusals fail. */
 const makeBucket = ({ credentials, url }: S3Options, answer_millis: number) => {
   const { endpoint, bucket, prefix, region } = bucketOf(url, credentials)
   const place = `${bucket}${prefix === "" ? "" : `/${prefix.slice(0, -1)}`} at ${endpoint.host}`

@@ -1,4 +1,4 @@
-/** The files of a whole business: taken away one by one by its owner, and brought into an empty server before its journal. */
+/** The files of a whole business: its owner takes them away one by one, and brings them in before the journal. */
 import { Effect } from "effect"
 import type { Catalogue } from "../../core/kernel/catalogue.ts"
 import { get, type Failure, postQuery } from "../../core/kernel/endpoint.ts"

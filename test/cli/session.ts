@@ -48,6 +48,7 @@ export const openPlace = async (): Promise<Place> => {
     await openServerApp({
       database: { kind: "sqlite", path: ":memory:" },
       key: "key-of-the-sessions-which-is-long",
+      data_folder: join(folder, "server"),
       owner_token,
       rate_limit: 1_000_000
     })

@@ -20,7 +20,8 @@ export const declare = (program: Command): void => {
   const out = program
     .command("export")
     .description(
-      "All data as files: .csv and .ndjson per list and per table, and the journal with its files, which import all brings into an empty server"
+      "All data as files: .csv and .ndjson per list and per table, and the journal with its files, " +
+        "which import all brings into an empty server"
     )
     .argument("<dir>", "a folder; made when it is not there")
     .option("--raw", "cells of .csv as they are, also those a spreadsheet would run as formulas")

@@ -96,7 +96,8 @@ const subscribe = async (
     if (!refusal.message.includes("private or reserved")) throw refusal
     throw new CliError(exit_codes.invalid, "The server sends nothing to this machine's own addresses.", {
       way_out:
-        "Start it with FLIGHTCASE_WEBHOOKS_PRIVATE=1, or give --secret and have deliveries forwarded from a public address."
+        "Start it with FLIGHTCASE_WEBHOOKS_PRIVATE=1, " +
+        "or give --secret and have deliveries forwarded from a public address."
     })
   }
   const { id, secret } = rowIn(answer.body, "webhook")

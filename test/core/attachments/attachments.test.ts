@@ -223,6 +223,17 @@ describe.each(engines)("attachments on %s", (engine) => {
     expect(log.text).not.toContain(attachment.uuid)
   })
 
+  it("go with a person who is erased, also from whom a merge gave them to", async () => {
+    const [kept, person] = [await member("Kept"), await member("Wrongly Merged")]
+    await attach({ type: "Member", id: kept }, { name: "own.png" })
+    await attach({ type: "Member", id: person }, { name: "Quilp.png" })
+    await server.ask(`/api/v1/members/${kept}/merge`, { json: { secondary_id: person } })
+    await server.ask(`/api/v1/members/${person}/restore`, { method: "POST" })
+    expect(await names(`members/${kept}/attachments`)).toEqual(expect.arrayContaining(["own.png", "Quilp.png"]))
+    expect((await server.ask(`/api/v1/members/${person}/anonymise`, { method: "POST" })).status).toBe(200)
+    expect(await names(`members/${kept}/attachments`)).toEqual(["own.png"])
+  })
+
   it("are for those who may see and change what they hang on, by permission and by ability", async () => {
     const id = await member("Guarded")
     const product = await make("products", { name: "Guarded" })

@@ -109,6 +109,24 @@ describe.each(engines)("personal data on %s", (engine) => {
     await post(`members/${id}/anonymise`)
     expect(await journal()).not.toContain("555-2368")
   })
+  it("what a merge gave to somebody else goes with the person it was recorded of, restored or not", async () => {
+    const member = async (name: string) =>
+      (await post("members", { name, membership_type: "contact" })).body.member.id as number
+    const [kept, person] = [await member("Kept"), await member("Wrongly Merged")]
+    await post(`members/${kept}/phones`, { number: "555-0001" })
+    await post(`members/${person}/phones`, { number: "555-0002" })
+    await post(`members/${person}/emails`, { address: "moved@person.example" })
+    await post(`members/${kept}/merge`, { secondary_id: person })
+    await post(`members/${person}/restore`)
+    const contacts = async () => {
+      const { emails, phones } = (await app.call("GET", `/api/v1/members/${kept}?include=phones,emails`)).body.member
+      return [...phones.map((one: any) => one.number), ...emails.map((one: any) => one.address)]
+    }
+    expect(await contacts()).toEqual(["555-0001", "555-0002", "moved@person.example"])
+    await post(`members/${person}/anonymise`)
+    expect(await contacts()).toEqual(["555-0001"])
+    expect(await journal()).not.toMatch(/555-0002|moved@person/)
+  })
   it("nobody erases their own record, archived and unknown ones are not found", async () => {
     const user = (await post("users", { name: "Self", email: `self-${engine}@example.com`, active: true })).body.user
     const refused = await app.call("POST", `/api/v1/members/${user.member_id}/anonymise`, undefined, {
