@@ -80,7 +80,7 @@ const outcomeOf = ({ status, error, next_attempt_at, result }: Job): string => {
   if (status !== "done")
     return error == null
       ? "Not sent yet."
-      : `Not sent yet: ${error}${next_attempt_at == null ? "" : ` It is tried again at ${next_attempt_at}.`}`
+      : `Not sent yet: ${error.replace(/\.$/, "")}.${next_attempt_at == null ? "" : ` It is tried again at ${next_attempt_at}.`}`
   return result?.file === undefined
     ? `The mail server took it${result?.response === undefined ? "" : `: ${result.response}`}`
     : `Written to ${result.file} in the server's data folder.`
