@@ -111,10 +111,9 @@ export const columnsSeen = (rows: ReadonlyArray<JsonObject>): ReadonlyArray<Colu
   const rest = keys.filter((key) => !names.includes(key) && !minor_columns.has(key) && hasValues(key))
   const chosen = [...names, ...rest].slice(0, columns_max)
   const shown = chosen.length === 0 ? keys.slice(0, columns_max) : chosen
+  const titles = shown.map(titleOf)
   // `event` and `event_id` side by side are two columns, not one title twice.
-  return shown.map((key) =>
-    key.endsWith("_id") && shown.includes(key.slice(0, -"_id".length))
-      ? column(key, key.replaceAll("_", " ").toUpperCase())
-      : column(key)
+  return shown.map((key, at) =>
+    titles.indexOf(titleOf(key)) === at ? column(key) : column(key, key.replaceAll("_", " ").toUpperCase())
   )
 }
