@@ -1,7 +1,7 @@
 /** Endpoints of payments and refunds (rules/billing 1.4). Who writes to one invoice waits for who did before. */
 import { Effect, Schema } from "effect"
 import * as Shown from "../../kernel/answer-schema.ts"
-import { command, type Endpoint, type Input, type StoreRead } from "../../kernel/endpoint.ts"
+import { command, type Endpoint, type Input } from "../../kernel/endpoint.ts"
 import { wholeNumber } from "../../kernel/field-schema.ts"
 import { created, renderById, viewContext } from "../../kernel/resource.ts"
 import { one, path } from "../paths.ts"

@@ -47,7 +47,11 @@ export const header = (set: Partial<InvoiceRow> = {}): InvoiceRow => ({
 export const issued = (
   sold: ReadonlyArray<Sold>,
   set: Partial<InvoiceRow> = {}
-): { readonly invoice: InvoiceRow; readonly items: ReadonlyArray<InvoiceItemRow>; readonly rows: ReadonlyArray<GivenRow> } => {
+): {
+  readonly invoice: InvoiceRow
+  readonly items: ReadonlyArray<InvoiceItemRow>
+  readonly rows: ReadonlyArray<GivenRow>
+} => {
   const { prices_include_tax = false, currency_code = "GBP" } = set
   const amounts = taxedRows(
     sold.map(({ amount, tax = standard }) => ({ amount, tax })),
@@ -64,15 +68,10 @@ export const issued = (
     ...(amounts[at] ?? { subtotal: 0, tax_total: 0, total: 0 }),
     sort_order: at,
     currency_code,
-    created_at: given_at,
-    updated_at: given_at
+    ...stamps
   }))
   const invoice = header({ ...sumsOf(items), ...set })
-  return {
-    invoice,
-    items,
-    rows: [row(invoices, invoice), ...items.map((item) => row(invoice_items, item))]
-  }
+  return { invoice, items, rows: [row(invoices, invoice), ...items.map((item) => row(invoice_items, item))] }
 }
 
 export const invoiceIn = (facts: Facts): InvoiceRow => {

@@ -149,7 +149,10 @@ describe("a credit of rows", () => {
   it("never takes more than the row has, however often its proportion is rounded up", () => {
     const tenth = { items: [{ invoice_item_id: 11, quantity: "1.00" }] }
     const history = credited(
-      issued([{ quantity: "10.00", amount: 5, tax: taxed("0.0000") }, { quantity: "1.00", amount: 1_000 }]).rows,
+      issued([
+        { quantity: "10.00", amount: 5, tax: taxed("0.0000") },
+        { quantity: "1.00", amount: 1_000 }
+      ]).rows,
       ...Array.from({ length: 10 }, () => tenth)
     )
     expect(rowsOf(history).map((row) => row[3])).toEqual([-1, -1, -1, -1, -1, -0, -0, -0, -0, -0].map((one) => one + 0))
@@ -164,9 +167,7 @@ describe("a credit of rows", () => {
           ]
         })
       )
-      .thenRefused({
-        "items.1.quantity": [`Of "Heads" 0.50 are left to credit; 0.51 are too many.`]
-      })
+      .thenRefused({ "items.1.quantity": [`Of "Heads" 0.50 are left to credit; 0.51 are too many.`] })
   })
   it("of another invoice is refused by its place", () => {
     given(...of120())

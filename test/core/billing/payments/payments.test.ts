@@ -62,9 +62,7 @@ describe("a payment", () => {
     given(...of120(half_paid))
       .when(pay({ amount: 7_001 }))
       .thenRefused({
-        amount: [
-          "The payment of 70.01 GBP is more than the 70.00 GBP that are outstanding; record that much or less."
-        ]
+        amount: ["The payment of 70.01 GBP is more than the 70.00 GBP that are outstanding; record that much or less."]
       })
   })
   it("of nothing is refused", () => {
@@ -133,7 +131,9 @@ describe("a refund", () => {
       })
   })
   it("of a credited invoice gives back what the customer is owed, and it stays credited", () => {
-    given(...of120({ ...paid, status: "credited", amount_credited: 12_000, amount_outstanding: -12_000, paid_at: null }))
+    given(
+      ...of120({ ...paid, status: "credited", amount_credited: 12_000, amount_outstanding: -12_000, paid_at: null })
+    )
       .when(refund({ amount: 12_000 }))
       .thenEvents({
         stream: "invoice:1",
