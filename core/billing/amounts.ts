@@ -42,7 +42,8 @@ export interface TaxedRow {
   readonly tax_total: number
   readonly total: number
 }
-const keyOf = ({ tax_class_id, tax_rate, tax_rate_id }: RowTax): string => `${tax_class_id}/${tax_rate_id}/${tax_rate}`
+export const groupKey = ({ tax_class_id, tax_rate, tax_rate_id }: RowTax): string =>
+  `${tax_class_id}/${tax_rate_id}/${tax_rate}`
 
 /** Net and tax of a whole group: what all its rows come to, rounded once. */
 export type GroupTax = (amount: number, tax: RowTax) => Pick<TaxedAmount, "net" | "tax">
@@ -62,7 +63,7 @@ export const taxedRows = (
   )
   const own = [...rows.keys()].filter((at) => taxed[at] === undefined)
   const each = groupTax(prices_include_tax)
-  for (const group of Map.groupBy(own, (at) => keyOf(taxableAt(rows, at).tax)).values()) {
+  for (const group of Map.groupBy(own, (at) => groupKey(taxableAt(rows, at).tax)).values()) {
     const members = group.map((at) => ({ at, ...taxableAt(rows, at) }))
     const tax = taxableAt(rows, group[0] ?? 0).tax
     const whole = ofGroup(
@@ -94,7 +95,7 @@ export const taxSummary = (rows: ReadonlyArray<Summed>): ReadonlyArray<TaxSummar
   [
     ...Map.groupBy(
       rows.filter(({ tax_rate }) => tax_rate !== null),
-      keyOf
+      groupKey
     ).values()
   ]
     .map((group): TaxSummaryRow => {

@@ -1,5 +1,6 @@
 /** What a request for a credit note holds (rules/billing 1.5). */
 import { decimal, list, longText, money, object, ref, timestamp } from "../../kernel/field.ts"
+import { items_max } from "../invoices/fields.ts"
 
 export const creditFields = {
   items: list(
@@ -12,7 +13,7 @@ export const creditFields = {
         describe: "Of the invoiced quantity; without it all that is left of the row"
       })
     }),
-    { nullable: true, min_items: 1, max_items: 1_000 }
+    { nullable: true, min_items: 1, max_items: items_max }
   ),
   amount: money({
     currency: "currency_code",
