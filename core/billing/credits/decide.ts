@@ -73,7 +73,7 @@ const byAmount = (
   const parts = spread(amount, rows)
   return Result.succeed(
     rows
-      .map((row, at): Taken => ({ item: row.item, quantity: undefined, amounts: parts[at] ?? { net: 0, tax: 0 } }))
+      .map(({ item }): Taken => ({ item, quantity: undefined, amounts: parts.get(item.id) ?? { net: 0, tax: 0 } }))
       .filter(({ amounts }) => amounts.net !== 0 || amounts.tax !== 0)
   )
 }

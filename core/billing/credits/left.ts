@@ -51,7 +51,9 @@ export const isUsedUp = ({ left, quantity, has_amounts }: RowLeft): boolean =>
   left.net === 0 && left.tax === 0 && (quantity === 0 || has_amounts)
 
 const share = (amount: number, part: number, whole: number): number =>
-  (multiplyDivide(amount, part, whole) ?? roundHalfAway(exact(amount).times(part).dividedBy(whole)).toNumber()) + 0
+  whole < 0
+    ? share(amount, 0 - part, 0 - whole)
+    : (multiplyDivide(amount, part, whole) ?? roundHalfAway(exact(amount).times(part).dividedBy(whole)).toNumber()) + 0
 /** No further from zero than `most`, and on its side of zero. */
 const within = (amount: number, most: number): number =>
   most < 0 ? Math.max(most, Math.min(0, amount)) : Math.min(most, Math.max(0, amount))
@@ -76,19 +78,19 @@ export const ofQuantity = (row: RowLeft, quantity: number): Amounts | undefined 
 }
 
 /**
- * Spreads an amount over what is left of rows, deductions included, pro rata: each part lies between nothing and what
- * is left of it, the parts add up to the amount exactly, and the whole of what is left takes all of every row. The odd
- * minor units go to those parts most was cut off from, among equals to the earlier.
+ * Parts of an amount in proportion to what is left, of which some may be below zero: each lies between nothing and its
+ * whole, together they are the amount exactly. The odd units go to those parts most was cut off from, among equals to the
+ * earlier.
  */
-export const spread = (amount: number, rows: ReadonlyArray<RowLeft>): ReadonlyArray<Amounts> => {
-  const parts = rows.flatMap(({ left }) => [left.net, left.tax])
-  const whole = parts.reduce((sum, part) => sum + part, 0)
-  const cut = parts.map((part) => {
+const proRata = (amount: number, left: ReadonlyArray<number>): ReadonlyArray<number> => {
+  const whole = BigInt(left.reduce((sum, part) => sum + part, 0))
+  if (whole === 0n) return left.map(() => 0)
+  const cut = left.map((part) => {
     const product = BigInt(part) * BigInt(amount)
-    return { taken: Number(product / BigInt(whole)), rest: product % BigInt(whole) }
+    return { taken: Number(product / whole), rest: product % whole }
   })
   const odd = amount - cut.reduce((sum, { taken }) => sum + taken, 0)
-  const sign = BigInt(Math.sign(odd))
+  const sign = BigInt(Math.sign(odd)) * (whole < 0n ? -1n : 1n)
   const raised = new Set(
     cut
       .map(({ rest }, at) => ({ at, rest: rest * sign }))
@@ -97,6 +99,37 @@ export const spread = (amount: number, rows: ReadonlyArray<RowLeft>): ReadonlyAr
       .slice(0, Math.abs(odd))
       .map(({ at }) => at)
   )
-  const taken = cut.map((one, at) => one.taken + (raised.has(at) ? Math.sign(odd) : 0))
-  return rows.map((_, at) => ({ net: taken[at * 2] ?? 0, tax: taken[at * 2 + 1] ?? 0 }))
+  return cut.map(({ taken }, at) => taken + (raised.has(at) ? Math.sign(odd) : 0))
+}
+const sumOf = (rows: ReadonlyArray<RowLeft>): Amounts => ({
+  net: rows.reduce((sum, { left }) => sum + left.net, 0),
+  tax: rows.reduce((sum, { left }) => sum + left.tax, 0)
+})
+/**
+ * Spreads an amount with tax over what is left of rows, deductions included: over classes of tax, of which each has its
+ * tax rounded once, and within these over rows. All that is left takes the whole of every row.
+ */
+export const spread = (amount: number, rows: ReadonlyArray<RowLeft>): ReadonlyMap<number, Amounts> => {
+  const classes = [
+    ...Map.groupBy(rows, ({ item }) => `${item.tax_class_id}/${item.tax_rate_id}/${item.tax_rate}`).values()
+  ].map((of) => ({ of, left: sumOf(of) }))
+  const amounts = proRata(
+    amount,
+    classes.map(({ left }) => grossOf(left))
+  )
+  return new Map(
+    classes.flatMap(({ of, left }, at) => {
+      const gross = amounts[at] ?? 0
+      const tax = gross === 0 ? 0 : share(left.tax, gross, grossOf(left))
+      const net_of = proRata(
+        gross - tax,
+        of.map((row) => row.left.net)
+      )
+      const tax_of = proRata(
+        tax,
+        of.map((row) => row.left.tax)
+      )
+      return of.map(({ item }, row) => [item.id, { net: net_of[row] ?? 0, tax: tax_of[row] ?? 0 }] as const)
+    })
+  )
 }

@@ -233,8 +233,11 @@ export const creditScenarios: ReadonlyArray<Scenario> = [
     expect((await scene.get(`${invoices}/${id}?include=credit_notes`)).body.invoice.credit_notes).toHaveLength(1)
   }),
   scenario("C22", "crediting needs its own permission, and reading its own ability", async (scene) => {
-    if (scene.somebody === undefined || scene.nobody === undefined) return
     const { id } = await scene.issued()
+    if (scene.somebody === undefined) {
+      await scene.credit(id, { amount: "1.00" })
+      return
+    }
     const asked = async (permissions: ReadonlyArray<string>, abilities: ReadonlyArray<string>) =>
       (
         await (
