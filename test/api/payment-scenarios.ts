@@ -28,7 +28,7 @@ export interface Scene extends Answering {
 /** Organisations of class Standard pay 20 % on the standard class of products from the beginning; yen and dinars are enabled here. */
 export const prepare = async (ask: Ask): Promise<void> => {
   for (const code of ["JPY", "KWD"]) {
-    await ask("PUT", `/api/v1/currencies/${code}`, { is_enabled: true })
+    expect((await ask("PUT", `/api/v1/currencies/${code}`, { is_enabled: true })).status).toBe(200)
     const rate = { source_currency_code: code, target_currency_code: "GBP", rate: "2", effective_at: "2026-01-01" }
     expect((await ask("POST", "/api/v1/exchange_rates", rate)).status).toBe(201)
   }

@@ -86,7 +86,9 @@ export const recordPayment = (invoice: InvoiceRow, input: MovedMoney, context: D
   if (invoice.status !== "issued" && invoice.status !== "partially_paid")
     return refuse(
       "status",
-      `${invoiceName(invoice)} is ${invoice_statuses[invoice.status].toLowerCase()} already; nothing is outstanding.`
+      `${invoiceName(invoice)} is ${invoice_statuses[invoice.status].toLowerCase()} already; nothing is outstanding.${
+        invoice.amount_paid > 0 ? " If this money came as well, give it back or record it on another invoice." : ""
+      }`
     )
   const amount = input.amount ?? 0
   if (amount > invoice.amount_outstanding)
