@@ -1,0 +1,93 @@
+/** Faults of money: what must never be paid, given back, credited or numbered twice. */
+import type { Mutant } from "./mutant.ts"
+
+const payments = "core/billing/payments/decide.ts"
+const payments_test = "test/core/billing/payments/payments.test.ts"
+const credits = "core/billing/credits/decide.ts"
+const credits_test = "test/core/billing/credits/credits.test.ts"
+const left = "core/billing/credits/left.ts"
+const histories = { file: "test/core/billing/histories.test.ts", test: "every sum stays exact" }
+const scenarios = "test/api/payment-scenarios.test.ts"
+
+export const billing_mutants: ReadonlyArray<Mutant> = [
+  {
+    name: "more is taken than is outstanding",
+    file: payments,
+    within: "recordPayment",
+    find: "amount > invoice.amount_outstanding",
+    replace: "amount > invoice.total",
+    killed_by: [{ file: payments_test, test: "of one unit more than is outstanding" }, histories]
+  },
+  {
+    name: "more is given back than was paid",
+    file: payments,
+    within: "recordRefund",
+    find: "amount > invoice.amount_paid",
+    replace: "amount > invoice.total",
+    killed_by: [{ file: payments_test, test: "of one unit more than is paid" }, histories]
+  },
+  {
+    name: "an amount is credited beyond the invoice",
+    file: credits,
+    within: "byAmount",
+    find: "amount > most",
+    replace: "amount > invoice.total",
+    killed_by: [{ file: credits_test, test: "of one unit more than is left" }, histories]
+  },
+  {
+    name: "rows are credited beyond the invoice",
+    file: credits,
+    within: "byItems",
+    find: "sum > most",
+    replace: "sum > invoice.total * 9",
+    killed_by: [{ file: credits_test, test: "of a deduction alone is refused" }, histories]
+  },
+  {
+    name: "a row is credited beyond its quantity",
+    file: credits,
+    within: "takenOf",
+    find: "quantity > row.quantity",
+    replace: "quantity > hundredths(row.item.quantity)",
+    killed_by: [{ file: credits_test, test: "of more than is left of one is refused" }]
+  },
+  {
+    name: "a row is credited beyond the money that is left of it",
+    file: left,
+    within: "ofQuantity",
+    find: "isWithin(due.net, left.net) && isWithin(due.tax, left.tax)",
+    replace: "isWithin(0, left.net)",
+    killed_by: [{ file: credits_test, test: "after a credit by amount is limited" }, histories]
+  },
+  {
+    name: "the last of a row takes its proportion and not the remainder",
+    file: left,
+    within: "ofQuantity",
+    find: "quantity === row.quantity",
+    replace: "quantity > row.quantity",
+    killed_by: [{ file: credits_test, test: "the last of a row the remainder" }, histories]
+  },
+  {
+    name: "the odd units of an amount are lost",
+    file: left,
+    within: "proRata",
+    find: "raised.has(at) ? Math.sign(odd) : 0",
+    replace: "raised.has(-at - 1) ? Math.sign(odd) : 0",
+    killed_by: [{ file: credits_test, test: "is spread over the rows by what is left of each" }, histories]
+  },
+  {
+    name: "an invoice with money on it is voided",
+    file: "core/billing/invoices/decide.ts",
+    within: "voidInvoice",
+    find: "row.amount_paid !== 0",
+    replace: "row.amount_paid < 0",
+    killed_by: [{ file: scenarios, test: "an invoice with money on it is not voided", engine: "sqlite" }]
+  },
+  {
+    name: "numbers are taken outside the transaction, so that a refused issue leaves a hole",
+    file: "core/kernel/server-runtime.ts",
+    within: "nextNumber",
+    find: "",
+    replace: "",
+    killed_by: [{ file: "test/api/invoice-races.test.ts", test: "numbers are 1 to n", engine: "pg" }]
+  }
+]
