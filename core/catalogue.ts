@@ -3,6 +3,7 @@ import { availabilitySlice } from "./availability/api.ts"
 import { activitiesSlice } from "./activities/api.ts"
 import { attachmentsSlice } from "./attachments/api.ts"
 import { activityLogSlice } from "./activity-log/api.ts"
+import { billingSlice } from "./billing/api.ts"
 import { calendarSlice } from "./calendar/api.ts"
 import { demandsSlice } from "./demands/events.ts"
 import { catalogueOf, type Catalogue, type Slice } from "./kernel/catalogue.ts"
@@ -70,6 +71,7 @@ export const slices: ReadonlyArray<Slice> = [
   productMergeSlice,
   availabilitySlice,
   opportunitiesSlice,
+  billingSlice,
   attachmentsSlice
 ]
 export const catalogue: Catalogue = catalogueOf(slices)
