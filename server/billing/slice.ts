@@ -1,0 +1,18 @@
+/** What billing needs a server for: PDF, mail, what is due at certain times, and payments told from outside. */
+import { Context, Effect } from "effect"
+import { InvoiceMailer } from "../../core/billing/mailing.ts"
+import type { ServerSlice } from "../server-slice.ts"
+import { checkInvoicing, invoicingGiven } from "./check-settings.ts"
+import { invoiceMailOffer, mailInvoice } from "./mail.ts"
+import { creditNotePdf, invoicePdf } from "./pdf.ts"
+
+export const billingServerSlice: ServerSlice = {
+  name: "billing_server",
+  endpoints: [invoicePdf, creditNotePdf],
+  around: (call, next) => {
+    const given = invoicingGiven(call)
+    return given === undefined ? next : Effect.andThen(checkInvoicing(given), next)
+  },
+  jobs: [mailInvoice],
+  services: ({ jobs }) => Context.make(InvoiceMailer, (mail) => Effect.asVoid(jobs.offer(invoiceMailOffer(mail))))
+}
