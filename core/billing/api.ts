@@ -1,9 +1,12 @@
 /** Billing as a whole: invoices, payments, refunds and credit notes. */
 import type { Slice } from "../kernel/catalogue.ts"
+import { checkoutEndpoints } from "./checkout/api.ts"
 import { creditNoteReads } from "./credits/query.ts"
 import { billingEvents } from "./events.ts"
-import { invoiceReads } from "./invoices/query.ts"
+import { invoiceEndpoints } from "./invoices/api.ts"
+import { invoicedFlag } from "./invoices/reactions.ts"
 import { emailInvoice } from "./mailing.ts"
+import { numberingSettings } from "./numbering/series.ts"
 import { creditNoteResource, invoiceResource } from "./resources.ts"
 import { credit_note_items, credit_notes, invoice_items, invoices, payments } from "./schema.ts"
 import { billingSettings } from "./settings.ts"
@@ -13,6 +16,7 @@ export const billingSlice: Slice = {
   tables: [invoices, invoice_items, payments, credit_notes, credit_note_items],
   resources: [invoiceResource, creditNoteResource],
   events: billingEvents,
-  settings: billingSettings,
-  endpoints: [...invoiceReads, ...creditNoteReads, emailInvoice]
+  endpoints: [...invoiceEndpoints, ...checkoutEndpoints, ...creditNoteReads, emailInvoice],
+  settings: { ...numberingSettings, ...billingSettings },
+  react: [invoicedFlag]
 }
