@@ -3,7 +3,6 @@ import { Effect } from "effect"
 import { creditNoteFileName, creditNotePaper, invoiceFileName, invoicePaper } from "../../core/billing/paper/facts.ts"
 import { credit_notes_path, one, one_credit_note, path, read, read_credit_notes } from "../../core/billing/paths.ts"
 import { type Answer, get, type SharedDraft } from "../../core/kernel/endpoint.ts"
-import { contentDisposition } from "../../core/values/file-name.ts"
 import { drawingRefused, drawn } from "./draw.ts"
 
 const pdf = {
@@ -13,11 +12,12 @@ const pdf = {
   answer_headers: { "Content-Disposition": "The name of the file", "Cache-Control": "It is not to be kept" }
 } as const satisfies SharedDraft
 
+/** `name` has plain signs only. */
 const answerOf = (name: string, bytes: Uint8Array): Answer<never> => ({
   status: 200,
   content: { type: "application/pdf", text: bytes },
   headers: {
-    "content-disposition": contentDisposition(`${name}.pdf`, "inline"),
+    "content-disposition": `inline; filename="${name}.pdf"`,
     // What was paid since is on it.
     "cache-control": "private, no-store"
   }

@@ -3,6 +3,7 @@ import { Context, Effect } from "effect"
 import { InvoiceMailer } from "../../core/billing/mailing.ts"
 import type { ServerSlice } from "../server-slice.ts"
 import { checkInvoicing, invoicingGiven } from "./check-settings.ts"
+import { overdueSweep } from "./overdue.ts"
 import { invoiceMailOffer, mailInvoice } from "./mail.ts"
 import { creditNotePdf, invoicePdf } from "./pdf.ts"
 
@@ -14,5 +15,6 @@ export const billingServerSlice: ServerSlice = {
     return given === undefined ? next : Effect.andThen(checkInvoicing(given), next)
   },
   jobs: [mailInvoice],
+  timed: [overdueSweep],
   services: ({ jobs }) => Context.make(InvoiceMailer, (mail) => Effect.asVoid(jobs.offer(invoiceMailOffer(mail))))
 }
