@@ -1,12 +1,14 @@
 /** Billing as a whole: invoices, payments, refunds and credit notes. */
 import type { Slice } from "../kernel/catalogue.ts"
 import { checkoutEndpoints } from "./checkout/api.ts"
+import { creditEndpoints } from "./credits/api.ts"
 import { creditNoteReads } from "./credits/query.ts"
 import { billingEvents } from "./events.ts"
 import { invoiceEndpoints } from "./invoices/api.ts"
 import { invoicedFlag } from "./invoices/reactions.ts"
 import { emailInvoice } from "./mailing.ts"
 import { numberingSettings } from "./numbering/series.ts"
+import { paymentEndpoints } from "./payments/api.ts"
 import { creditNoteResource, invoiceResource, paymentResource } from "./resources.ts"
 import { credit_note_items, credit_notes, invoice_items, invoices, payments } from "./schema.ts"
 import { billingSettings } from "./settings.ts"
@@ -16,7 +18,14 @@ export const billingSlice: Slice = {
   tables: [invoices, invoice_items, payments, credit_notes, credit_note_items],
   resources: [invoiceResource, creditNoteResource, paymentResource],
   events: billingEvents,
-  endpoints: [...invoiceEndpoints, ...checkoutEndpoints, ...creditNoteReads, emailInvoice],
+  endpoints: [
+    ...invoiceEndpoints,
+    ...checkoutEndpoints,
+    ...creditNoteReads,
+    ...paymentEndpoints,
+    ...creditEndpoints,
+    emailInvoice
+  ],
   settings: { ...numberingSettings, ...billingSettings },
   react: [invoicedFlag]
 }
