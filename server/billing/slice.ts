@@ -6,6 +6,7 @@ import { checkInvoicing, invoicingGiven } from "./check-settings.ts"
 import { overdueSweep } from "./overdue.ts"
 import { invoiceMailOffer, mailInvoice } from "./mail.ts"
 import { creditNotePdf, invoicePdf } from "./pdf.ts"
+import { toldPayments } from "./told-payments.ts"
 
 export const billingServerSlice: ServerSlice = {
   name: "billing_server",
@@ -16,5 +17,6 @@ export const billingServerSlice: ServerSlice = {
   },
   jobs: [mailInvoice],
   timed: [overdueSweep],
+  inbound: toldPayments,
   services: ({ jobs }) => Context.make(InvoiceMailer, (mail) => Effect.asVoid(jobs.offer(invoiceMailOffer(mail))))
 }

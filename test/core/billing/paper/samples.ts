@@ -241,6 +241,7 @@ export const creditNoteSample = (sample: Sample): CreditNotePaper => {
     tax_rate: item.tax_rate,
     tax_total: minus(item.tax_total),
     total: minus(item.total),
+    by_amount: false,
     sort_order: item.sort_order,
     currency_code: item.currency_code,
     created_at: at,
