@@ -2,6 +2,8 @@
 import { Context, Effect } from "effect"
 import { InvoiceMailer } from "../../core/billing/mailing.ts"
 import type { ServerSlice } from "../server-slice.ts"
+import { accountingEndpoints } from "./accounting.ts"
+import { accounting_exports } from "./accounting-schema.ts"
 import { checkInvoicing, invoicingGiven } from "./check-settings.ts"
 import { overdueSweep } from "./overdue.ts"
 import { invoiceMailOffer, mailInvoice } from "./mail.ts"
@@ -10,7 +12,8 @@ import { toldPayments } from "./told-payments.ts"
 
 export const billingServerSlice: ServerSlice = {
   name: "billing_server",
-  endpoints: [invoicePdf, creditNotePdf],
+  server_tables: [accounting_exports],
+  endpoints: [invoicePdf, creditNotePdf, ...accountingEndpoints],
   around: (call, next) => {
     const given = invoicingGiven(call)
     return given === undefined ? next : Effect.andThen(checkInvoicing(given), next)
