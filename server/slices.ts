@@ -1,5 +1,6 @@
 /** What the server adds to the core's slices. New server slices go here. */
 import { abilitiesOf } from "../core/users/abilities.ts"
+import { billingServerSlice } from "./billing/slice.ts"
 import { erasedBytes } from "./erased-bytes.ts"
 import { feedsSlice } from "./feeds/slice.ts"
 import { inboundSlice } from "./inbound/slice.ts"
@@ -30,6 +31,7 @@ export const serverSlices = (whole: () => Catalogue): ReadonlyArray<ServerSlice>
   inboundSlice(whole),
   filesSlice,
   mailSlice(),
+  billingServerSlice,
   tokensSlice(() => new Set(abilitiesOf(whole()))),
   webhooksSlice()
 ]

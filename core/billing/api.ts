@@ -6,17 +6,26 @@ import { creditNoteReads } from "./credits/query.ts"
 import { billingEvents } from "./events.ts"
 import { invoiceEndpoints } from "./invoices/api.ts"
 import { invoicedFlag } from "./invoices/reactions.ts"
+import { emailInvoice } from "./mailing.ts"
 import { numberingSettings } from "./numbering/series.ts"
 import { paymentEndpoints } from "./payments/api.ts"
-import { creditNoteResource, invoiceResource } from "./resources.ts"
+import { creditNoteResource, invoiceResource, paymentResource } from "./resources.ts"
 import { credit_note_items, credit_notes, invoice_items, invoices, payments } from "./schema.ts"
+import { billingSettings } from "./settings.ts"
 
 export const billingSlice: Slice = {
   name: "billing",
   tables: [invoices, invoice_items, payments, credit_notes, credit_note_items],
-  resources: [invoiceResource, creditNoteResource],
+  resources: [invoiceResource, creditNoteResource, paymentResource],
   events: billingEvents,
-  endpoints: [...invoiceEndpoints, ...checkoutEndpoints, ...creditNoteReads, ...paymentEndpoints, ...creditEndpoints],
-  settings: numberingSettings,
+  endpoints: [
+    ...invoiceEndpoints,
+    ...checkoutEndpoints,
+    ...creditNoteReads,
+    ...paymentEndpoints,
+    ...creditEndpoints,
+    emailInvoice
+  ],
+  settings: { ...numberingSettings, ...billingSettings },
   react: [invoicedFlag]
 }

@@ -1,7 +1,13 @@
 /** Every kind of event that webhooks may be subscribed to. */
 import { kindsOf, type WebhookKinds } from "../kind.ts"
+import { billingKinds } from "./billing.ts"
 import { containerKinds } from "./containers.ts"
 import { opportunityKinds } from "./opportunities.ts"
 import { registerKinds } from "./registers.ts"
 
-export const webhookKinds: WebhookKinds = kindsOf([...registerKinds, ...opportunityKinds, ...containerKinds])
+export const webhookKinds: WebhookKinds = kindsOf([
+  ...registerKinds,
+  ...opportunityKinds,
+  ...containerKinds,
+  ...billingKinds
+])

@@ -1,0 +1,179 @@
+/** Postings as the files that accounting programs take in. */
+import { dateText } from "../../print/format.ts"
+import type { PostedDocument } from "./shown.ts"
+
+export const export_formats = ["csv", "xero", "quickbooks"] as const
+export type ExportFormat = (typeof export_formats)[number]
+export interface ExportFile {
+  readonly name: string
+  readonly text: string
+}
+export interface ExportOptions {
+  /** How the accounting program writes days, by the company's locale; plain files have ISO days. */
+  readonly locale: string
+  /** A text as a cell that no spreadsheet runs. */
+  readonly cell: (text: string) => string
+}
+
+/** Xero takes 500 invoices a file, QuickBooks Online 100. */
+const per_file = { xero: 500, quickbooks: 100 } as const
+
+const quoted = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
+type Row = { readonly [column: string]: string | null }
+const csv = (columns: ReadonlyArray<string>, rows: ReadonlyArray<Row>, { cell }: ExportOptions): string =>
+  [columns, ...rows.map((row) => columns.map((column) => cell(row[column] ?? "")))]
+    .map((cells) => `${cells.map(quoted).join(",")}\r\n`)
+    .join("")
+
+export const exportFiles = (
+  documents: ReadonlyArray<PostedDocument>,
+  format: ExportFormat,
+  options: ExportOptions
+): ReadonlyArray<ExportFile> => {
+  if (documents.length === 0) return []
+  if (format === "csv") return [{ name: "postings.csv", text: plainFile(documents, options) }]
+  const bills = documents.filter(({ kind }) => kind !== "payments")
+  const moved = documents.filter(({ kind }) => kind === "payments")
+  const written = format === "xero" ? xeroFile : quickbooksFile
+  const parts: Array<ReadonlyArray<PostedDocument>> = []
+  for (let at = 0; at < bills.length; at += per_file[format]) parts.push(bills.slice(at, at + per_file[format]))
+  return [
+    ...parts.map((part, at) => ({ name: `${format}-invoices-${at + 1}.csv`, text: written(part, options) })),
+    ...(moved.length === 0 ? [] : [{ name: `${format}-payments.csv`, text: paymentsFile(moved, options) }])
+  ]
+}
+
+const plain_columns = [
+  "date",
+  "kind",
+  "number",
+  "invoice_number",
+  "member",
+  "account",
+  "tax_code",
+  "debit",
+  "credit",
+  "currency",
+  "exchange_rate",
+  "reference"
+]
+const plainFile = (documents: ReadonlyArray<PostedDocument>, options: ExportOptions): string =>
+  csv(
+    plain_columns,
+    documents.flatMap((one) =>
+      one.postings.map(({ account, credit, debit, tax_code }) => ({
+        date: one.date,
+        kind: one.kind,
+        number: one.number,
+        invoice_number: one.invoice_number,
+        member: one.member_name,
+        account,
+        tax_code,
+        debit,
+        credit,
+        currency: one.currency,
+        exchange_rate: one.exchange_rate,
+        reference: one.reference
+      }))
+    ),
+    options
+  )
+
+const xero_columns = [
+  "*ContactName",
+  "EmailAddress",
+  "*InvoiceNumber",
+  "Reference",
+  "*InvoiceDate",
+  "*DueDate",
+  "Total",
+  "*Description",
+  "*Quantity",
+  "*UnitAmount",
+  "*AccountCode",
+  "*TaxType",
+  "TaxAmount",
+  "Currency"
+]
+/**
+ * Amounts without tax, which the import is told. Each row is one piece at its whole amount: prices and discounts per
+ * piece would be rounded anew. What is below zero becomes a credit note there.
+ */
+const xeroFile = (documents: ReadonlyArray<PostedDocument>, options: ExportOptions): string =>
+  csv(
+    xero_columns,
+    documents.flatMap((one) =>
+      one.lines.map((line) => ({
+        "*ContactName": one.member_name,
+        EmailAddress: one.member_email,
+        "*InvoiceNumber": one.number,
+        Reference: one.invoice_number ?? one.reference,
+        "*InvoiceDate": dateText(one.date, options.locale, "figures"),
+        "*DueDate": dateText(one.due_date ?? one.date, options.locale, "figures"),
+        Total: one.total,
+        "*Description": line.description,
+        "*Quantity": "1",
+        "*UnitAmount": line.net,
+        "*AccountCode": line.account,
+        "*TaxType": line.tax_code,
+        TaxAmount: line.tax,
+        Currency: one.currency
+      }))
+    ),
+    options
+  )
+
+const quickbooks_columns = [
+  "*InvoiceNo",
+  "*Customer",
+  "*InvoiceDate",
+  "*DueDate",
+  "Memo",
+  "Item(Product/Service)",
+  "ItemDescription",
+  "ItemQuantity",
+  "ItemRate",
+  "*ItemAmount",
+  "*ItemTaxCode",
+  "ItemTaxAmount",
+  "Currency"
+]
+const quickbooksFile = (documents: ReadonlyArray<PostedDocument>, options: ExportOptions): string =>
+  csv(
+    quickbooks_columns,
+    documents.flatMap((one) =>
+      one.lines.map((line) => ({
+        "*InvoiceNo": one.number,
+        "*Customer": one.member_name,
+        "*InvoiceDate": dateText(one.date, options.locale, "figures"),
+        "*DueDate": dateText(one.due_date ?? one.date, options.locale, "figures"),
+        Memo: one.invoice_number ?? one.reference,
+        "Item(Product/Service)": line.account,
+        ItemDescription: line.description,
+        ItemQuantity: "1",
+        ItemRate: line.net,
+        "*ItemAmount": line.net,
+        "*ItemTaxCode": line.tax_code,
+        ItemTaxAmount: line.tax,
+        Currency: one.currency
+      }))
+    ),
+    options
+  )
+
+/** As a statement of an account, which both programs take in: refunds are below zero. */
+const paymentsFile = (documents: ReadonlyArray<PostedDocument>, options: ExportOptions): string =>
+  csv(
+    ["*Date", "*Amount", "Payee", "Description", "Reference", "Account", "Currency"],
+    documents.map((one) => ({
+      "*Date": dateText(one.date, options.locale, "figures"),
+      "*Amount": one.total,
+      Payee: one.member_name,
+      Description: `Invoice ${one.invoice_number ?? ""}`,
+      Reference: one.reference,
+      // The account the money came to comes before the customer's.
+      Account: one.postings[0]?.account ?? "",
+      Currency: one.currency
+    })),
+    options
+  )

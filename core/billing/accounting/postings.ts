@@ -1,0 +1,216 @@
+/**
+ * Postings: what an accounting program is told of billing, as debits and credits of accounts. Made of issued documents
+ * and of money that moved, one document at a time; every export is written from them. Pure.
+ */
+import type { JsonObject } from "../../kernel/json.ts"
+import { type Settings, settingText } from "../../kernel/settings.ts"
+import type { CreditNoteItemRow, CreditNoteRow, InvoiceItemRow, InvoiceRow, PaymentRow } from "../schema.ts"
+
+export const posted_kinds = {
+  invoices: "Invoices",
+  voids: "Voided invoices",
+  credit_notes: "Credit notes",
+  payments: "Payments and refunds"
+} as const
+export type PostedKind = keyof typeof posted_kinds
+
+/** Account codes and tax codes of the accounting program, by what they stand for here. */
+export interface Accounts {
+  readonly receivables: string
+  readonly revenue: (revenue_group_id: number | null) => string
+  readonly tax: string
+  readonly taxCode: (tax_rate_id: number | null) => string
+  readonly payment: (method: string) => string
+}
+export const accountsOf = (settings: Settings): Accounts => {
+  const set = (key: string): string => settingText(settings, "accounting", key)
+  const codes = (key: string): JsonObject => {
+    const value = settings["accounting"]?.[key]
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : {}
+  }
+  const coded = (key: string, fallback: string) => {
+    const known = codes(key)
+    return (of: number | string | null): string => {
+      const code = of === null ? undefined : known[String(of)]
+      return code === undefined || code === null || code === "" ? set(fallback) : String(code)
+    }
+  }
+  return {
+    receivables: set("receivables_account"),
+    revenue: coded("revenue_accounts", "revenue_account"),
+    tax: set("tax_account"),
+    taxCode: coded("tax_codes", "tax_code"),
+    payment: coded("payment_accounts", "payment_account")
+  }
+}
+
+/** Minor units of the document's currency; one of debit and credit is zero, and neither is below it. */
+export interface Posting {
+  readonly account: string
+  readonly tax_code: string
+  readonly debit: number
+  readonly credit: number
+}
+/** One row of a document; amounts have its sign. */
+export interface PostedLine {
+  readonly description: string
+  readonly account: string
+  readonly tax_code: string
+  readonly net: number
+  readonly tax: number
+}
+export interface Posted {
+  readonly kind: PostedKind
+  readonly id: number
+  readonly number: string
+  /** When it counts, as an instant. */
+  readonly at: string
+  readonly due_at: string | null
+  readonly member_id: number
+  readonly reference: string | null
+  /** The invoice a credit note, void or payment is of. */
+  readonly invoice_number: string | null
+  readonly currency_code: string
+  readonly exchange_rate: string
+  readonly total: number
+  readonly lines: ReadonlyArray<PostedLine>
+  readonly postings: ReadonlyArray<Posting>
+}
+
+/** A positive amount is a debit, a negative one a credit. Nothing is posted for nothing. */
+const posting = (account: string, tax_code: string, amount: number): ReadonlyArray<Posting> =>
+  amount === 0 ? [] : [{ account, tax_code, debit: Math.max(0, amount), credit: Math.max(0, 0 - amount) }]
+
+/** One posting for each account and tax code, in the order they come first. */
+const summed = (parts: ReadonlyArray<readonly [account: string, tax_code: string, amount: number]>) => {
+  const sums = new Map<string, { readonly account: string; readonly tax_code: string; amount: number }>()
+  for (const [account, tax_code, amount] of parts) {
+    const key = JSON.stringify([account, tax_code])
+    const sum = sums.get(key) ?? { account, tax_code, amount: 0 }
+    sum.amount += amount
+    sums.set(key, sum)
+  }
+  return [...sums.values()].flatMap(({ account, amount, tax_code }) => posting(account, tax_code, amount))
+}
+
+type Item = Pick<InvoiceItemRow, "name" | "quantity" | "subtotal" | "tax_total" | "tax_rate_id"> & {
+  readonly revenue_group_id: number | null
+}
+const linesOf = (items: ReadonlyArray<Item>, accounts: Accounts, sign: 1 | -1): ReadonlyArray<PostedLine> =>
+  items
+    .filter(({ subtotal, tax_total }) => subtotal !== 0 || tax_total !== 0)
+    .map((item) => ({
+      description: /^1(\.0+)?$/.test(item.quantity)
+        ? item.name
+        : `${item.quantity.replace(/\.?0+$/, "")} × ${item.name}`,
+      account: accounts.revenue(item.revenue_group_id),
+      tax_code: accounts.taxCode(item.tax_rate_id),
+      net: sign * item.subtotal,
+      tax: sign * item.tax_total
+    }))
+/** What is owed is a debit; revenue and tax are credits, by account and tax code. */
+const salePostings = (lines: ReadonlyArray<PostedLine>, accounts: Accounts): ReadonlyArray<Posting> => [
+  ...posting(
+    accounts.receivables,
+    "",
+    lines.reduce((sum, { net, tax }) => sum + net + tax, 0)
+  ),
+  ...summed(lines.map(({ account, net, tax_code }) => [account, tax_code, 0 - net])),
+  ...summed(lines.map(({ tax, tax_code }) => [accounts.tax, tax_code, 0 - tax]))
+]
+
+const numberOf = ({ id, number }: { readonly id: number; readonly number: string | null }): string =>
+  number ?? String(id)
+
+export const postedInvoice = (
+  invoice: InvoiceRow,
+  items: ReadonlyArray<InvoiceItemRow>,
+  accounts: Accounts
+): Posted => {
+  const lines = linesOf(items, accounts, 1)
+  return {
+    kind: "invoices",
+    id: invoice.id,
+    number: numberOf(invoice),
+    at: invoice.issued_at ?? invoice.created_at,
+    due_at: invoice.due_at,
+    member_id: invoice.member_id,
+    reference: invoice.reference,
+    invoice_number: null,
+    currency_code: invoice.currency_code,
+    exchange_rate: invoice.exchange_rate,
+    total: invoice.total,
+    lines,
+    postings: salePostings(lines, accounts)
+  }
+}
+/** Takes back what was posted for the invoice. */
+export const postedVoid = (invoice: InvoiceRow, items: ReadonlyArray<InvoiceItemRow>, accounts: Accounts): Posted => {
+  const lines = linesOf(items, accounts, -1)
+  return {
+    ...postedInvoice(invoice, items, accounts),
+    kind: "voids",
+    number: `${numberOf(invoice)}-VOID`,
+    at: invoice.voided_at ?? invoice.updated_at,
+    due_at: null,
+    invoice_number: numberOf(invoice),
+    total: 0 - invoice.total,
+    lines,
+    postings: salePostings(lines, accounts)
+  }
+}
+/** `groups`: the revenue group of each row of the invoice, which its credit goes back to. */
+export const postedCreditNote = (
+  note: CreditNoteRow,
+  items: ReadonlyArray<CreditNoteItemRow>,
+  invoice: Pick<InvoiceRow, "id" | "number" | "reference">,
+  groups: ReadonlyMap<number, number | null>,
+  accounts: Accounts
+): Posted => {
+  const lines = linesOf(
+    items.map((item) => ({ ...item, revenue_group_id: groups.get(item.invoice_item_id) ?? null })),
+    accounts,
+    1
+  )
+  return {
+    kind: "credit_notes",
+    id: note.id,
+    number: numberOf(note),
+    at: note.issued_at,
+    due_at: null,
+    member_id: note.member_id,
+    reference: invoice.reference,
+    invoice_number: numberOf(invoice),
+    currency_code: note.currency_code,
+    exchange_rate: note.exchange_rate,
+    total: note.total,
+    lines,
+    postings: salePostings(lines, accounts)
+  }
+}
+/** A refund goes the other way. */
+export const postedPayment = (
+  payment: PaymentRow,
+  invoice: Pick<InvoiceRow, "id" | "number" | "exchange_rate">,
+  accounts: Accounts
+): Posted => {
+  const amount = payment.kind === "refund" ? 0 - payment.amount : payment.amount
+  return {
+    kind: "payments",
+    id: payment.id,
+    number: String(payment.id),
+    at: payment.paid_at,
+    due_at: null,
+    member_id: payment.member_id,
+    reference: payment.reference,
+    invoice_number: numberOf(invoice),
+    currency_code: payment.currency_code,
+    exchange_rate: invoice.exchange_rate,
+    total: amount,
+    lines: [],
+    postings: [
+      ...posting(accounts.payment(payment.method), "", amount),
+      ...posting(accounts.receivables, "", 0 - amount)
+    ]
+  }
+}

@@ -1,0 +1,119 @@
+/**
+ * Sending an invoice by e-mail (rules/billing 1.3). The command is recorded wherever it is given; the server that takes
+ * it hands the message to its mail queue, in the same transaction. Addresses stay out of the journal.
+ */
+import { Context, Effect, Option, Result, Schema } from "effect"
+import * as Shown from "../kernel/answer-schema.ts"
+import { type Failure, command, type Input, type StoreRead } from "../kernel/endpoint.ts"
+import { json, longText, text } from "../kernel/field.ts"
+import type { Json } from "../kernel/json.ts"
+import { type FieldErrors, invalid, invalidField } from "../kernel/rejection.ts"
+import { ok, renderById, viewContext } from "../kernel/resource.ts"
+import { Store } from "../kernel/store/store.ts"
+import { emails } from "../members/schema.ts"
+import { parseMailAddress } from "../values/mail-address.ts"
+import { invoiceChange, invoiceEmailed } from "./events.ts"
+import { billingTypeIds, chosenContact } from "./parties.ts"
+import { one, path, write } from "./paths.ts"
+import { invoiceResource } from "./resources.ts"
+import { invoices } from "./schema.ts"
+
+export const invoiceMail = Schema.Struct({
+  invoice_id: Schema.Int,
+  /** When it was asked for, which with the invoice identifies the message. */
+  emailed_at: Schema.String,
+  to: Schema.Array(Schema.String),
+  cc: Schema.Array(Schema.String),
+  /** Null: as the settings word it. */
+  subject: Schema.NullOr(Schema.String),
+  message: Schema.NullOr(Schema.String),
+  sender_user_id: Schema.Int
+})
+export type InvoiceMail = typeof invoiceMail.Type
+
+/** Queues the message. A server has it; a device does not, and sends the command on. */
+export class InvoiceMailer extends Context.Service<InvoiceMailer, (mail: InvoiceMail) => StoreRead<void>>()(
+  "flightcase/InvoiceMailer"
+) {}
+
+const addresses_max = 50
+const addresses = () =>
+  json<Json>({ form: "any", nullable: true, describe: `An e-mail address, or a list of up to ${addresses_max}` })
+const fields = {
+  to: addresses(),
+  cc: addresses(),
+  subject: text({ nullable: true, max: 255 }),
+  message: longText({ nullable: true, max: 5_000, describe: "Instead of the text that the settings give" })
+}
+type Fields = typeof fields
+
+type Errors = { [field: string]: ReadonlyArray<string> }
+/** The addresses of a field: one, or a list of them. Undefined where none is given. */
+const addressesIn = (field: string, given: Json | undefined, errors: Errors): ReadonlyArray<string> | undefined => {
+  const list = given === null || given === undefined || given === "" ? [] : Array.isArray(given) ? given : [given]
+  if (list.length > addresses_max)
+    errors[field] = [`The ${field} field must not have more than ${addresses_max} addresses.`]
+  const read = list.flatMap((one, at): ReadonlyArray<string> => {
+    const parsed = typeof one === "string" ? parseMailAddress(one) : Result.fail("must be an e-mail address.")
+    if (Result.isSuccess(parsed)) return [parsed.success]
+    errors[Array.isArray(given) ? `${field}.${at}` : field] = [`The ${field} field ${parsed.failure}`]
+    return []
+  })
+  return list.length === 0 ? undefined : read
+}
+
+interface Facts {
+  /** Where the member's bills go; undefined where no address of theirs is known. */
+  readonly known: string | undefined
+}
+const factsOf = (input: Input<typeof one, Fields>): Effect.Effect<Facts, Failure, Store> =>
+  Effect.gen(function* () {
+    const { member_id } = input.rows.id
+    const rows = yield* (yield* Store).find(emails, { member_id }, { order: ["id"] })
+    return { known: chosenContact(rows, yield* billingTypeIds)?.address }
+  })
+
+/** Two messages about one invoice are two, however quickly they follow each other. */
+const momentAfter = (now: string, last: string | null): string =>
+  last !== null && last >= now ? new Date(Date.parse(last) + 1).toISOString() : now
+
+export const emailInvoice = command("POST", `${path}/{id}/email`, {
+  answer: { invoice: Shown.row(() => invoiceResource) },
+  name: "invoices.email",
+  summary: "Send the invoice by e-mail, with its PDF",
+  ability: write,
+  permission: "invoices.edit",
+  params: one,
+  fields,
+  facts: factsOf,
+  decide: ({ known }: Facts, { rows: { id: invoice }, values, viewer }, { now }) => {
+    if (invoice.status === "draft")
+      return Result.fail(invalidField("status", "A draft cannot be sent: issue the invoice first."))
+    const errors: Errors = {}
+    const given = addressesIn("to", values.to, errors)
+    const cc = addressesIn("cc", values.cc, errors) ?? []
+    if (given === undefined && known === undefined)
+      errors["to"] = ["The to field is required: the member has no e-mail address."]
+    if (Object.keys(errors).length > 0) return Result.fail(invalid(errors satisfies FieldErrors))
+    const emailed_at = momentAfter(now, invoice.emailed_at)
+    return Result.succeed({
+      events: [invoiceEmailed.make(invoiceChange(invoice, { emailed_at }))],
+      result: {
+        invoice_id: invoice.id,
+        emailed_at,
+        to: given ?? (known === undefined ? [] : [known]),
+        cc,
+        subject: values.subject || null,
+        message: values.message || null,
+        sender_user_id: viewer.user_id
+      }
+    })
+  },
+  result: invoiceMail,
+  respond: (mail, input) =>
+    Effect.gen(function* () {
+      const mailer = Option.getOrUndefined(yield* Effect.serviceOption(InvoiceMailer))
+      if (mailer !== undefined) yield* mailer(mail)
+      return yield* Effect.map(renderById(invoiceResource, mail.invoice_id, input.query, viewContext(input)), ok)
+    })
+})

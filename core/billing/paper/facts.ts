@@ -1,0 +1,113 @@
+/** What documents are drawn from, read from the store and the settings. */
+import { Effect } from "effect"
+import { attachments } from "../../attachments/schema.ts"
+import type { Failure } from "../../kernel/failure.ts"
+import { baseCurrency, type Settings, settingText } from "../../kernel/settings.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { members } from "../../members/schema.ts"
+import { opportunities } from "../../opportunities/schema.ts"
+import type { PrintDocument } from "../../print/blocks.ts"
+import { stores } from "../../stores/stores.ts"
+import { zoneOf } from "../../values/zone.ts"
+import { partiesOf } from "../parties.ts"
+import {
+  credit_note_items,
+  type CreditNoteRow,
+  credit_notes,
+  invoice_items,
+  type InvoiceRow,
+  invoices,
+  type NamedParty
+} from "../schema.ts"
+import { creditNoteDocument, invoiceDocument, type PaperOptions } from "./document.ts"
+import { paperLanguage } from "./words.ts"
+
+const nobody: NamedParty = {
+  name: "",
+  street: null,
+  city: null,
+  county: null,
+  postcode: null,
+  country_code: null,
+  tax_number: null,
+  registration_number: null,
+  peppol_id: null,
+  email: null,
+  phone: null,
+  account_number: null
+}
+const inOrder = { order: ["sort_order", "id"] }
+
+/** In the customer's language, where there are words for it, with the days of the store. */
+export const paperOptions = Effect.fnUntraced(function* (
+  { member_id, store_id }: { readonly member_id: number; readonly store_id: number | null },
+  settings: Settings
+): Effect.fn.Return<PaperOptions, Failure, Store> {
+  const store = yield* Store
+  const set = (key: string): string | null => settingText(settings, "invoicing", key).trim() || null
+  const member = yield* store.get(members, member_id)
+  const place = store_id === null ? undefined : yield* store.get(stores, store_id)
+  const logo_id = Number(settings["invoicing"]?.["logo_attachment_id"] ?? 0)
+  const logo = logo_id === 0 ? undefined : yield* store.get(attachments, logo_id)
+  return {
+    language: paperLanguage(member?.locale || settingText(settings, "company", "locale")),
+    zone: zoneOf(place?.timezone || settingText(settings, "company", "timezone")),
+    base_currency: baseCurrency(settings),
+    page_size: set("page_size") === "LETTER" ? "LETTER" : "A4",
+    accent: set("accent"),
+    terms: set("terms"),
+    footer: set("footer"),
+    account_holder: set("account_holder"),
+    bank_name: set("bank_name"),
+    iban: set("iban"),
+    bic: set("bic"),
+    payment_link: set("payment_link"),
+    logo_sha256: logo === undefined || logo.deleted_at !== null ? null : logo.sha256
+  }
+})
+
+/** Buyer and seller, as the document names them or, of a draft, as they are now. */
+export const namedParties = Effect.fnUntraced(function* (
+  row: Parameters<typeof partiesOf>[0],
+  settings: Settings
+): Effect.fn.Return<{ readonly seller: NamedParty; readonly buyer: NamedParty }, Failure, Store> {
+  const { billed_by, billed_to } = yield* partiesOf(row, settings)
+  return { seller: billed_by ?? nobody, buyer: billed_to ?? nobody }
+})
+
+export const invoicePaper = Effect.fnUntraced(function* (
+  invoice: InvoiceRow,
+  settings: Settings
+): Effect.fn.Return<PrintDocument, Failure, Store> {
+  const store = yield* Store
+  const order = invoice.opportunity_id === null ? undefined : yield* store.get(opportunities, invoice.opportunity_id)
+  return invoiceDocument({
+    invoice,
+    items: yield* store.find(invoice_items, { invoice_id: invoice.id }, inOrder),
+    ...(yield* namedParties(invoice, settings)),
+    order: order === undefined ? null : { number: order.number, subject: order.subject },
+    options: yield* paperOptions(invoice, settings)
+  })
+})
+
+export const creditNotePaper = Effect.fnUntraced(function* (
+  credit_note: CreditNoteRow,
+  settings: Settings
+): Effect.fn.Return<PrintDocument, Failure, Store> {
+  const store = yield* Store
+  const invoice = yield* store.get(invoices, credit_note.invoice_id)
+  return creditNoteDocument({
+    credit_note,
+    items: yield* store.find(credit_note_items, { credit_note_id: credit_note.id }, inOrder),
+    invoice: { number: invoice?.number ?? null, issued_at: invoice?.issued_at ?? null },
+    ...(yield* namedParties(credit_note, settings)),
+    options: yield* paperOptions(credit_note, settings)
+  })
+})
+
+const plain = (name: string): string => name.replace(/[^\w.-]+/g, "-")
+/** `invoice-0000000042`; of a draft, which has no number, its id. */
+export const invoiceFileName = ({ id, number }: Pick<InvoiceRow, "id" | "number">): string =>
+  `invoice-${plain(number ?? `draft-${id}`)}`
+export const creditNoteFileName = ({ id, number }: Pick<CreditNoteRow, "id" | "number">): string =>
+  `credit-note-${plain(number ?? String(id))}`

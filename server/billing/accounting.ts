@@ -1,0 +1,204 @@
+/** What an accounting program is to be told: read in pages, and marked once it was written down. */
+import { Effect, Result, Schema } from "effect"
+import {
+  accountsOf,
+  type Posted,
+  posted_kinds,
+  type PostedKind,
+  postedCreditNote,
+  postedInvoice,
+  postedPayment,
+  postedVoid
+} from "../../core/billing/accounting/postings.ts"
+import { shownPosted } from "../../core/billing/accounting/shown.ts"
+import { read, write } from "../../core/billing/paths.ts"
+import {
+  credit_note_items,
+  credit_notes,
+  invoice_items,
+  type InvoiceRow,
+  invoices,
+  payments
+} from "../../core/billing/schema.ts"
+import * as Shown from "../../core/kernel/answer-schema.ts"
+import { command, type Endpoint, get } from "../../core/kernel/endpoint.ts"
+import { boolean, choice, integer, list, text } from "../../core/kernel/field.ts"
+import { invalidField } from "../../core/kernel/rejection.ts"
+import { ok } from "../../core/kernel/resource.ts"
+import { insert } from "../../core/kernel/row-change.ts"
+import { type Settings, settingText } from "../../core/kernel/settings.ts"
+import { bindings } from "../../core/kernel/store/statement.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import { emails, members } from "../../core/members/schema.ts"
+import { isPlainDate } from "../../core/values/moment.ts"
+import { instantOf } from "../../core/values/time.ts"
+import { startOfDay, zoneOf } from "../../core/values/zone.ts"
+import { accounting_exports } from "./accounting-schema.ts"
+
+const page_max = 200
+
+interface Asked {
+  readonly kind: PostedKind
+  readonly since: string
+  readonly after_id: number
+  readonly again: boolean
+}
+/** What each kind is, and when it counts. Voided invoices that nobody was told of are told of by nothing. */
+const selected: {
+  readonly [K in PostedKind]: { readonly table: string; readonly at: string; readonly where: string }
+} = {
+  invoices: {
+    table: "invoices",
+    at: "issued_at",
+    where:
+      "t.deleted_at is null and t.type <> 'proforma' and t.status <> 'draft' and " +
+      "(t.status <> 'voided' or exists (select 1 from accounting_exports e where e.key = 'invoices/' || t.id))"
+  },
+  voids: {
+    table: "invoices",
+    at: "voided_at",
+    where:
+      "t.deleted_at is null and t.status = 'voided' and " +
+      "exists (select 1 from accounting_exports e where e.key = 'invoices/' || t.id)"
+  },
+  credit_notes: { table: "credit_notes", at: "issued_at", where: "1 = 1" },
+  payments: { table: "payments", at: "paid_at", where: "1 = 1" }
+}
+const idsOf = Effect.fnUntraced(function* ({ after_id, again, kind, since }: Asked) {
+  const store = yield* Store
+  const { bind, values } = bindings(store.dialect)
+  const { at, table, where } = selected[kind]
+  const rows = yield* store.run<{ id: number | string }>(
+    `select t.id from ${table} t where t.id > ${bind(after_id)} and t.${at} >= ${bind(since)} and ${where} ` +
+      (again ? "" : `and not exists (select 1 from accounting_exports e where e.key = '${kind}/' || t.id) `) +
+      `order by t.id limit ${page_max}`,
+    values
+  )
+  return rows.map(({ id }) => Number(id))
+})
+
+const inOrder = { order: ["sort_order", "id"] }
+const byId = <R extends { readonly id: number }>(rows: ReadonlyArray<R>): ReadonlyMap<number, R> =>
+  new Map(rows.map((row) => [row.id, row]))
+
+const postedOf = Effect.fnUntraced(function* (kind: PostedKind, ids: ReadonlyArray<number>, settings: Settings) {
+  const store = yield* Store
+  const accounts = accountsOf(settings)
+  if (ids.length === 0) return []
+  if (kind === "invoices" || kind === "voids") {
+    const rows = yield* store.getMany(invoices, ids)
+    const items = Map.groupBy(yield* store.find(invoice_items, { invoice_id: ids }, inOrder), (row) => row.invoice_id)
+    const posted = kind === "invoices" ? postedInvoice : postedVoid
+    return rows.map((row): Posted => posted(row, items.get(row.id) ?? [], accounts))
+  }
+  const rows = kind === "payments" ? yield* store.getMany(payments, ids) : []
+  const notes = kind === "credit_notes" ? yield* store.getMany(credit_notes, ids) : []
+  const invoice_ids = [...new Set([...rows, ...notes].map((row) => row.invoice_id))]
+  const of = byId<InvoiceRow>(yield* store.getMany(invoices, invoice_ids))
+  if (kind === "payments")
+    return rows.flatMap((row): ReadonlyArray<Posted> => {
+      const invoice = of.get(row.invoice_id)
+      return invoice === undefined ? [] : [postedPayment(row, invoice, accounts)]
+    })
+  const items = Map.groupBy(
+    yield* store.find(credit_note_items, { credit_note_id: ids }, inOrder),
+    (row) => row.credit_note_id
+  )
+  const groups = new Map(
+    (yield* store.find(invoice_items, { invoice_id: invoice_ids })).map((row) => [row.id, row.revenue_group_id])
+  )
+  return notes.flatMap((note): ReadonlyArray<Posted> => {
+    const invoice = of.get(note.invoice_id)
+    return invoice === undefined ? [] : [postedCreditNote(note, items.get(note.id) ?? [], invoice, groups, accounts)]
+  })
+})
+
+/** Names as they are now: an accounting program knows its customers by them. */
+const namesOf = Effect.fnUntraced(function* (ids: ReadonlyArray<number>) {
+  const store = yield* Store
+  const unique = [...new Set(ids)]
+  const rows = byId(yield* store.getMany(members, unique))
+  const known = unique.length === 0 ? [] : yield* store.find(emails, { member_id: unique }, { order: ["id"] })
+  const addresses = Map.groupBy(known, (row) => row.member_id)
+  return (id: number) => {
+    const own = addresses.get(id) ?? []
+    const email = (own.find(({ is_primary }) => is_primary) ?? own[0])?.address ?? null
+    return { name: rows.get(id)?.name ?? "", email }
+  }
+})
+
+const decimal = () => text({ describe: "Money: a decimal string in the document's currency" })
+const document = {
+  key: text({ describe: "Marks it as exported" }),
+  kind: choice(posted_kinds),
+  id: integer(),
+  number: text(),
+  date: text(),
+  due_date: text({ nullable: true }),
+  member_name: text(),
+  member_email: text({ nullable: true }),
+  reference: text({ nullable: true }),
+  invoice_number: text({ nullable: true }),
+  currency: text(),
+  exchange_rate: text(),
+  total: decimal(),
+  lines: Shown.objects({ description: text(), account: text(), tax_code: text(), net: decimal(), tax: decimal() }),
+  postings: Shown.objects({ account: text(), tax_code: text(), debit: decimal(), credit: decimal() })
+}
+const postings = get("/api/v1/accounting/postings", {
+  answer: { documents: Shown.objects(document), meta: Shown.keys({ after_id: integer({ nullable: true }) }) },
+  name: "accounting.postings",
+  summary:
+    "What an accounting program is to be told of, as debits and credits; what was marked as exported is left out",
+  ...read,
+  server_only: true,
+  fields: {
+    kind: choice(posted_kinds, { required: true }),
+    since: text({ required: true, max: 10, describe: "The first day, as the company's clock has it: 2026-01-31" }),
+    after_id: integer({ default: 0, min: 0, describe: "As the page before answered" }),
+    again: boolean({ default: false, describe: "What was exported before, too" })
+  },
+  run: ({ settings, values }) =>
+    Effect.gen(function* () {
+      const kind = values.kind ?? "invoices"
+      const since = values.since ?? ""
+      if (!isPlainDate(since)) return yield* invalidField("since", "The since field must be a day such as 2026-01-31.")
+      const zone = zoneOf(settingText(settings, "company", "timezone"))
+      const from = instantOf(startOfDay(since, zone))
+      const ids = yield* idsOf({ kind, since: from, after_id: values.after_id ?? 0, again: values.again ?? false })
+      const posted = (yield* postedOf(kind, ids, settings)).toSorted((a, b) => a.id - b.id)
+      const nameOf = yield* namesOf(posted.map(({ member_id }) => member_id))
+      return ok({
+        documents: posted.map((one) => shownPosted(one, nameOf(one.member_id), zone)),
+        meta: { after_id: ids.length < page_max ? null : (ids.at(-1) ?? null) }
+      })
+    })
+})
+
+const key_form = /^(invoices|voids|credit_notes|payments)\/[1-9]\d{0,14}$/
+const mark = command("POST", "/api/v1/accounting/exports", {
+  answer: { marked: integer() },
+  name: "accounting.mark",
+  summary: "Mark documents as exported: the next export leaves them out",
+  ability: write,
+  permission: "invoices.edit",
+  server_only: true,
+  fields: { keys: list(text({ max: 40 }), { required: true, min_items: 1, max_items: 1_000 }) },
+  streams: () => [],
+  facts: () => Effect.void,
+  decide: (_facts, { values }) => {
+    const wrong = (values.keys ?? []).findIndex((key) => !key_form.test(key))
+    return wrong >= 0
+      ? Result.fail(invalidField(`keys.${wrong}`, "A key is a kind and an id, such as invoices/42."))
+      : Result.succeed({ events: [], result: { keys: [...new Set(values.keys ?? [])] } })
+  },
+  result: Schema.Struct({ keys: Schema.Array(Schema.String) }),
+  respond: ({ keys }, { now }) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      yield* store.apply(keys.map((key) => insert(accounting_exports, { key, exported_at: now })))
+      return ok({ marked: keys.length })
+    })
+})
+
+export const accountingEndpoints: ReadonlyArray<Endpoint> = [postings, mark]

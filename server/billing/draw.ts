@@ -1,0 +1,58 @@
+/** Documents of billing as PDF: drawn when they are asked for, and kept nowhere. */
+import { Effect, Stream } from "effect"
+import type { Failure } from "../../core/kernel/failure.ts"
+import { invalidField, Rejection } from "../../core/kernel/rejection.ts"
+import { picturesOf, type PrintDocument } from "../../core/print/blocks.ts"
+import { DrawingTooLong, DrawingUnavailable, type Undrawable } from "../print/renderer.ts"
+import { serverContext } from "../server-context.ts"
+
+/** The pictures a document names. A logo that cannot be read is left out: the document is wanted more than it. */
+const picturesFor = Effect.fnUntraced(function* (document: PrintDocument) {
+  const { blobs } = yield* serverContext
+  const pictures = new Map<string, Uint8Array>()
+  for (const sha256 of picturesOf(document.blocks)) {
+    const parts = yield* blobs.read(sha256).pipe(
+      Effect.flatMap(({ content }) => Stream.runCollect(content)),
+      Effect.catch(() => Effect.succeed(undefined))
+    )
+    if (parts !== undefined) pictures.set(sha256, Buffer.concat([...parts]))
+  }
+  return pictures
+})
+const withoutPictures = (document: PrintDocument, kept: ReadonlyMap<string, unknown>): PrintDocument => ({
+  ...document,
+  blocks: document.blocks.map((block) =>
+    block.kind !== "columns"
+      ? block
+      : {
+          ...block,
+          columns: block.columns.map((column) => ({
+            ...column,
+            blocks: column.blocks.filter(
+              (one) => one.kind !== "image" || !("sha256" in one.picture) || kept.has(one.picture.sha256)
+            )
+          }))
+        }
+  )
+})
+
+export const drawn = Effect.fnUntraced(function* (document: PrintDocument, limit_millis?: number) {
+  const { renderer } = yield* serverContext
+  const pictures = yield* picturesFor(document)
+  const limit = limit_millis === undefined ? {} : { limit_millis }
+  const whole = withoutPictures(document, pictures)
+  return yield* renderer.pdf(whole, { pictures, ...limit }).pipe(
+    // What may be at fault is the logo, which is anybody's file.
+    Effect.catchTag("Undrawable", (failure) =>
+      pictures.size === 0 ? Effect.fail(failure) : renderer.pdf(withoutPictures(document, new Map()), { ...limit })
+    )
+  )
+})
+
+/** Failures of drawing as answers. */
+export const drawingRefused = (
+  failure: Undrawable | DrawingTooLong | DrawingUnavailable
+): Effect.Effect<never, Failure> =>
+  failure instanceof DrawingUnavailable || failure instanceof DrawingTooLong
+    ? Effect.fail(new Rejection({ kind: "unavailable", message: failure.message, headers: { "retry-after": "30" } }))
+    : Effect.fail(invalidField("document", `It cannot be drawn: ${failure.message}`))

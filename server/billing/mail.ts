@@ -1,0 +1,93 @@
+/** The durable job that draws an invoice and hands it to the mail queue. */
+import { Effect } from "effect"
+import { type InvoiceMail, invoiceMail } from "../../core/billing/mailing.ts"
+import { invoiceFileName, invoicePaper, namedParties, paperOptions } from "../../core/billing/paper/facts.ts"
+import { type MailData, mailData, standardMail } from "../../core/billing/paper/mail-text.ts"
+import { invoices } from "../../core/billing/schema.ts"
+import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
+import { Rejection } from "../../core/kernel/rejection.ts"
+import { type Settings, settingText } from "../../core/kernel/settings.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import { GivenUp, type JobKind, jobKind, type JobOffer, jobOffer } from "../jobs/job-kind.ts"
+import { queueMail } from "../mail/jobs.ts"
+import { background_limit_millis } from "../print/renderer.ts"
+import { serverContext } from "../server-context.ts"
+import { drawn } from "./draw.ts"
+
+const idOf = ({ emailed_at, invoice_id }: InvoiceMail): string => `invoice.${invoice_id}.${emailed_at}`
+
+/** The subject and text: as they were given, else as the settings word them, else plainly. */
+const textsOf = Effect.fnUntraced(function* (mail: InvoiceMail, data: MailData, language: string, settings: Settings) {
+  const { renderer } = yield* serverContext
+  const standard = standardMail(data, language)
+  const wanted = {
+    ...(mail.subject === null ? { subject: settingText(settings, "invoicing", "mail_subject") } : {}),
+    ...(mail.message === null ? { text: settingText(settings, "invoicing", "mail_text") } : {})
+  }
+  const fragments = Object.fromEntries(Object.entries(wanted).filter(([, text]) => text.trim() !== ""))
+  const filled: { readonly [name: string]: string } =
+    Object.keys(fragments).length === 0
+      ? {}
+      : yield* renderer.texts(fragments, data).pipe(
+          // Checked when it was saved; one that a device recorded may not have been. The customer gets the plain one.
+          Effect.catchTag("TextInvalid", () => Effect.succeed({}))
+        )
+  return {
+    subject: mail.subject ?? (filled["subject"]?.trim() || standard.subject),
+    text: mail.message ?? (filled["text"]?.trim() ? filled["text"] : standard.text)
+  }
+})
+
+export const mailInvoice: JobKind<InvoiceMail> = jobKind({
+  kind: "invoices.mail",
+  meaning: "draws an invoice and queues the mail with it",
+  data: invoiceMail,
+  attempts_max: 8,
+  waits_seconds: [5, 60, 300, 1_800, 7_200],
+  at_a_time: 1,
+  run: (mail) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      const settings = yield* (yield* CommandRuntime).settings
+      const invoice = yield* store.get(invoices, mail.invoice_id)
+      if (invoice === undefined) return yield* new GivenUp({ message: "The invoice is gone." })
+      const options = yield* paperOptions(invoice, settings)
+      const { bytes } = yield* drawn(yield* invoicePaper(invoice, settings), background_limit_millis)
+      const data = mailData(invoice, yield* namedParties(invoice, settings), options)
+      const queued = yield* store.transaction(
+        queueMail(
+          {
+            id: idOf(mail),
+            store_id: invoice.store_id,
+            sender_user_id: mail.sender_user_id === 0 ? null : mail.sender_user_id,
+            to: mail.to,
+            cc: mail.cc,
+            ...(yield* textsOf(mail, data, options.language, settings)),
+            attachments: [{ name: `${invoiceFileName(invoice)}.pdf`, mime_type: "application/pdf", bytes }]
+          },
+          settings
+        )
+      )
+      return { mail_job_id: queued.job_id }
+    }).pipe(
+      Effect.catch((failure) =>
+        Effect.fail(isForGood(failure) ? new GivenUp({ message: messageOf(failure) }) : failure)
+      )
+    )
+})
+/** What only a person can mend: the document, an address of the settings. */
+const isForGood = (failure: unknown): boolean =>
+  (failure instanceof Rejection && failure.kind === "invalid") ||
+  (typeof failure === "object" && failure !== null && "_tag" in failure && failure._tag === "Undrawable")
+const messageOf = (failure: unknown): string =>
+  failure instanceof Rejection
+    ? (Object.values(failure.errors ?? {}).flat()[0] ?? failure.message)
+    : failure instanceof Error
+      ? failure.message
+      : String(failure)
+
+export const invoiceMailOffer = (mail: InvoiceMail): JobOffer<InvoiceMail> =>
+  jobOffer(mailInvoice, mail, {
+    subject: `${mail.invoice_id}.${mail.emailed_at}`,
+    owner_id: mail.sender_user_id === 0 ? null : mail.sender_user_id
+  })

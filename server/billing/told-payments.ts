@@ -1,0 +1,189 @@
+/**
+ * Payments and refunds that others tell of by webhook. Each is recorded once, by its own id with whoever took it. What
+ * cannot be recorded (an unknown invoice, another currency, more than is outstanding) fails with the reason and stays in
+ * the source's log and among the failed jobs, where a person sees it and can have it tried again.
+ */
+import { Effect, Result } from "effect"
+import { invoiceStream } from "../../core/billing/events.ts"
+import { type MovedMoney, recordPayment, recordRefund } from "../../core/billing/payments/decide.ts"
+import { type InvoiceRow, invoices, type PaymentRow, payments } from "../../core/billing/schema.ts"
+import { CommandRuntime, recordEvents } from "../../core/kernel/command-runtime.ts"
+import type { DecideContext } from "../../core/kernel/decide-context.ts"
+import { lockStreams } from "../../core/kernel/engine.ts"
+import { Rejection } from "../../core/kernel/rejection.ts"
+import { bindings } from "../../core/kernel/store/statement.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import type { Viewer } from "../../core/kernel/viewer.ts"
+import { formatMoney, parseMoney } from "../../core/values/money.ts"
+import { type Delivery, inboundHandler } from "../inbound/handler.ts"
+import {
+  plainPayment,
+  stripeCheckout,
+  stripePayment,
+  stripeRefund,
+  type ToldPayment,
+  type ToldRefund
+} from "../inbound/payments.ts"
+import { GivenUp } from "../jobs/job-kind.ts"
+
+const nobody: Viewer = {
+  user_id: 0,
+  name: "webhooks",
+  person_id: null,
+  is_owner: true,
+  is_active: true,
+  role_ids: [],
+  permissions: new Set(),
+  abilities: new Set(["*"]),
+  token_id: null
+}
+const givenUp = (message: string): GivenUp => new GivenUp({ message })
+
+/** By number, which a proforma's may equal; else by id. */
+const invoiceNamed = Effect.fnUntraced(function* (named: string) {
+  const store = yield* Store
+  const found = (yield* store.find(invoices, { number: named })).find(
+    ({ deleted_at, type }) => deleted_at === null && type !== "proforma"
+  )
+  if (found !== undefined) return found
+  // A number with zeros before it is none of ours, and no id.
+  if (!/^[1-9]\d{0,14}$/.test(named)) return undefined
+  const row = yield* store.get(invoices, Number(named))
+  return row?.deleted_at === null ? row : undefined
+})
+
+/** Under the invoice's lock, so that two deliveries, or a delivery and a person, wait for each other. */
+const locked = Effect.fnUntraced(function* (invoice_id: number) {
+  yield* lockStreams([invoiceStream(invoice_id)])
+  return yield* (yield* Store).get(invoices, invoice_id)
+})
+const paymentUnder = Effect.fnUntraced(function* (external_id: string) {
+  const [row] = yield* (yield* Store).find(payments, { external_id }, { limit: 1 })
+  return row
+})
+
+const minorOf = (amount: string, currency: string): Effect.Effect<number, GivenUp> =>
+  Result.match(parseMoney(amount, currency), {
+    onSuccess: (minor) => Effect.succeed(minor),
+    onFailure: (fault) => Effect.fail(givenUp(`The amount ${amount} ${fault}`))
+  })
+
+const record = Effect.fnUntraced(function* (
+  rule: typeof recordPayment,
+  invoice: InvoiceRow,
+  money: MovedMoney,
+  { received_at }: Delivery
+) {
+  const runtime = yield* CommandRuntime
+  const [id] = yield* runtime.allocateIds(payments.name, 1)
+  const context: DecideContext = {
+    now: received_at,
+    viewer: nobody,
+    settings: yield* runtime.settings,
+    id: () => id ?? 0,
+    number: () => null
+  }
+  const decided = rule(invoice, { ...money, paid_at: received_at }, context)
+  if (Result.isFailure(decided)) return yield* givenUp(reasonOf(decided.failure))
+  yield* recordEvents(decided.success.events, {
+    command_id: yield* runtime.commandId,
+    actor_id: null,
+    replica_id: null,
+    recorded_at: received_at
+  })
+  return decided.success.result.payment_id
+})
+const reasonOf = ({ errors, message }: Rejection): string => Object.values(errors ?? {}).flat()[0] ?? message
+
+const textOf = (minor: number, currency: string): string => `${formatMoney(minor, currency)} ${currency}`
+const nameOf = ({ id, number }: InvoiceRow): string => `invoice ${number ?? id}`
+
+const recordTold = (told: ToldPayment, delivery: Delivery, method: PaymentRow["method"]) =>
+  Effect.gen(function* () {
+    const { amount, currency, payment_id } = told
+    const known = yield* paymentUnder(payment_id)
+    if (known !== undefined) return `payment ${payment_id} is recorded already`
+    if (told.invoice === null) {
+      // Of one payment the checkout, which names the invoice, is told of in another event: perhaps after this one.
+      return yield* Effect.fail(new Error(`Payment ${payment_id} of ${amount} ${currency} names no invoice.`))
+    }
+    const found = yield* invoiceNamed(told.invoice)
+    if (found === undefined)
+      return yield* givenUp(
+        `Payment ${payment_id} of ${amount} ${currency} names invoice ${told.invoice}: there is none.`
+      )
+    const invoice = (yield* locked(found.id)) ?? found
+    if ((yield* paymentUnder(payment_id)) !== undefined) return `payment ${payment_id} is recorded already`
+    if (currency !== invoice.currency_code)
+      return yield* givenUp(
+        `Payment ${payment_id} of ${amount} ${currency} is for ${nameOf(invoice)}, which is in ${invoice.currency_code}.`
+      )
+    const minor = yield* minorOf(amount, currency)
+    const money = { amount: minor, method, reference: payment_id, external_id: payment_id } as const
+    const id = yield* record(recordPayment, invoice, money, delivery)
+    return `payment ${id} of ${textOf(minor, currency)} recorded on ${nameOf(invoice)}`
+  })
+
+/** What refunds of this payment came to that were told of before. */
+const refundedBefore = Effect.fnUntraced(function* (invoice_id: number, payment_id: string) {
+  const store = yield* Store
+  const { bind, values } = bindings(store.dialect)
+  const [row] = yield* store.run<{ sum: number | string | null }>(
+    `select sum(amount) as sum from payments where invoice_id = ${bind(invoice_id)} and kind = ${bind("refund")} ` +
+      `and reference = ${bind(payment_id)} and external_id is not null`,
+    values
+  )
+  return Number(row?.sum ?? 0)
+})
+
+const recordRefunded = ({ amount, currency, payment_id }: ToldRefund, delivery: Delivery) =>
+  Effect.gen(function* () {
+    const paid = yield* paymentUnder(payment_id)
+    // The payment may be told of after its refund: tried again, and at last left to a person.
+    if (paid === undefined)
+      return yield* Effect.fail(
+        new Error(`Refund of ${amount} ${currency} is of payment ${payment_id}, which is not known.`)
+      )
+    const invoice = yield* locked(paid.invoice_id)
+    if (invoice === undefined) return yield* givenUp(`The invoice of payment ${payment_id} is gone.`)
+    if (currency !== paid.currency_code)
+      return yield* givenUp(`The refund is in ${currency}, and payment ${payment_id} was in ${paid.currency_code}.`)
+    const total = yield* minorOf(amount, currency)
+    const more = total - (yield* refundedBefore(invoice.id, payment_id))
+    if (more <= 0) return `refunds of payment ${payment_id} up to ${amount} ${currency} are recorded already`
+    const money = {
+      amount: more,
+      method: paid.method,
+      reference: payment_id,
+      external_id: `${payment_id}:refunded:${total}`
+    } as const
+    const id = yield* record(recordRefund, invoice, money, delivery)
+    return `refund ${id} of ${textOf(more, currency)} recorded on ${nameOf(invoice)}`
+  })
+
+const checkout = (event: string) =>
+  inboundHandler({
+    kinds: ["stripe"],
+    event,
+    body: stripeCheckout,
+    run: (told, delivery) =>
+      told.is_paid ? recordTold(told, delivery, "card") : Effect.succeed(`payment ${told.payment_id} is not made yet`)
+  })
+
+export const toldPayments = [
+  checkout("checkout.session.completed"),
+  checkout("checkout.session.async_payment_succeeded"),
+  inboundHandler({
+    kinds: ["stripe"],
+    event: "payment_intent.succeeded",
+    body: stripePayment,
+    run: (told, delivery) => recordTold(told, delivery, "card")
+  }),
+  inboundHandler({ kinds: ["stripe"], event: "charge.refunded", body: stripeRefund, run: recordRefunded }),
+  inboundHandler({
+    kinds: ["generic", "standard"],
+    event: "payment.recorded",
+    body: plainPayment,
+    run: (told, delivery) => recordTold(told, delivery, "other")
+  })
+]

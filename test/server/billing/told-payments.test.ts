@@ -1,0 +1,134 @@
+/** Payments that others tell of, from the bytes of the webhook to the invoice. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { type Engine, engines } from "../../app.ts"
+import { signedGeneric, signedStripe } from "../inbound/signing.ts"
+import { serve, type Serving } from "../serving.ts"
+import { type Billing, billingOf } from "./billing.ts"
+
+const stripe_secret = "whsec_of-stripe-as-it-shows-it"
+
+describe.each(engines)("payments told by webhook on %s", (engine: Engine) => {
+  let serving: Serving
+  let billing: Billing
+  let member_id: number
+  let generic: { readonly id: number; readonly secret: string }
+  let stripe_id: number
+  beforeAll(async () => {
+    serving = await serve(engine, { public_url: "https://hire.example" })
+    billing = billingOf(serving)
+    await billing.must("settings/company", { settings: { base_currency: "EUR" } }, "PUT")
+    member_id = await billing.member("Ann")
+    generic = (await billing.must("inbound_sources", { name: "bank", kind: "generic" })).inbound_source
+    const stripe = { name: "stripe", kind: "stripe", secret: stripe_secret }
+    stripe_id = (await billing.must("inbound_sources", stripe)).inbound_source.id
+  })
+  afterAll(() => serving?.close())
+
+  const log = async (source_id: number, delivery_id?: string) => {
+    const { logs } = await billing.must(`inbound_sources/${source_id}/logs?per_page=100`)
+    return delivery_id === undefined
+      ? logs[0]
+      : logs.find((one: { delivery_id: string }) => one.delivery_id === delivery_id)
+  }
+  const settled = async (source_id: number, delivery_id?: string) => {
+    await expect
+      .poll(async () => (await log(source_id, delivery_id))?.status, { timeout: 5_000 })
+      .toMatch(/done|failed/)
+    const { result, status } = await log(source_id, delivery_id)
+    return [status, result]
+  }
+  let events = 0
+  const stripe = async (type: string, object: object, id = `evt_${++events}`) => {
+    const body = JSON.stringify({ id, type, data: { object } })
+    const got = await serving.ask("/api/v1/webhooks/inbound/stripe", {
+      method: "POST",
+      bytes: body,
+      token: null,
+      headers: signedStripe(stripe_secret, Date.now(), body)
+    })
+    expect(got.status, got.text).toBe(202)
+    return settled(stripe_id, id)
+  }
+  const plain = async (data: object) => {
+    const body = JSON.stringify({ type: "payment.recorded", data })
+    await serving.ask("/api/v1/webhooks/inbound/bank", {
+      method: "POST",
+      bytes: body,
+      token: null,
+      headers: signedGeneric(generic.secret, body)
+    })
+    return settled(generic.id)
+  }
+  const shown = async (id: number) => {
+    const { invoice } = await billing.must(`invoices/${id}?include=payments`)
+    return [invoice.status, invoice.amount_outstanding, invoice.payments.length]
+  }
+
+  it("are recorded once, in however many events and copies they come", async () => {
+    const { id, number } = await billing.issued(member_id)
+    const session = {
+      id: "cs_1",
+      payment_intent: "pi_1",
+      client_reference_id: number,
+      amount_total: 10_000,
+      currency: "eur",
+      payment_status: "paid"
+    }
+    expect((await stripe("checkout.session.completed", session))[0]).toBe("done")
+    expect(await shown(id)).toEqual(["paid", "0.00", 1])
+    const [status, result] = await stripe("payment_intent.succeeded", {
+      id: "pi_1",
+      amount_received: 10_000,
+      currency: "eur"
+    })
+    expect([status, result]).toEqual(["done", "payment pi_1 is recorded already"])
+    await stripe("checkout.session.completed", session, "evt_1")
+    expect(await shown(id)).toEqual(["paid", "0.00", 1])
+  })
+  it("are known by the invoice's id too, and refunds by their payment: what came in addition", async () => {
+    const { id } = await billing.issued(member_id)
+    const metadata = { invoice_id: String(id) }
+    await stripe("payment_intent.succeeded", { id: "pi_2", amount_received: 10_000, currency: "eur", metadata })
+    expect(await shown(id)).toEqual(["paid", "0.00", 1])
+    const charge = { id: "ch_2", payment_intent: "pi_2", currency: "eur" }
+    expect((await stripe("charge.refunded", { ...charge, amount_refunded: 3_000 }))[0]).toBe("done")
+    expect(await shown(id)).toEqual(["partially_paid", "30.00", 2])
+    await stripe("charge.refunded", { ...charge, amount_refunded: 3_000 })
+    expect(await shown(id)).toEqual(["partially_paid", "30.00", 2])
+    await stripe("charge.refunded", { ...charge, amount_refunded: 10_000 })
+    expect(await shown(id)).toEqual(["issued", "100.00", 3])
+  })
+  it("come from any program, in its plain form", async () => {
+    const { id, number } = await billing.issued(member_id)
+    const told = { invoice_number: number, amount: "40.00", currency: "eur", reference: "bank-1" }
+    expect((await plain(told))[0]).toBe("done")
+    expect(await shown(id)).toEqual(["partially_paid", "60.00", 1])
+    expect(await plain({ ...told, amount: 40 })).toEqual(["done", "payment bank-1 is recorded already"])
+    expect(await shown(id)).toEqual(["partially_paid", "60.00", 1])
+  })
+  it.each([
+    ["of no invoice there is", { invoice_number: "0000999999" }, /names invoice 0000999999: there is none/],
+    ["in another currency", { currency: "USD" }, /which is in EUR/],
+    ["of more than is outstanding", { amount: "100.01" }, /more than the 100.00 EUR that are outstanding/],
+    ["of parts of a cent", { amount: "1.001" }, /at most 2 decimals/]
+  ])("%s fail with the reason, change nothing, and wait for a person", async (what, more, reason) => {
+    const { id, number } = await billing.issued(member_id)
+    const told = { invoice_number: number, amount: "100.00", currency: "EUR", reference: `odd-${what.length}` }
+    const [status, result] = await plain({ ...told, ...more })
+    expect(status).toBe("failed")
+    expect(result).toMatch(reason)
+    expect(await shown(id)).toEqual(["issued", "100.00", 0])
+    const { jobs } = await billing.must("system/jobs?q[kind_eq]=inbound.received&q[status_eq]=failed")
+    expect(jobs[0].error).toMatch(reason)
+  })
+  it("take the invoice and no proforma of the same number", async () => {
+    const proforma = await billing.issued(member_id, { type: "proforma" })
+    const { invoices } = await billing.must(`invoices?q[number_eq]=${proforma["number"]}`)
+    expect(invoices).toHaveLength(2)
+    const invoice = invoices.find((one: { type: string }) => one.type !== "proforma")
+    const before = await shown(invoice.id)
+    await plain({ invoice_number: proforma["number"], amount: "1.00", currency: "EUR", reference: "pro-1" })
+    expect((await shown(proforma.id))[2]).toBe(0)
+    expect(before[0]).toBe("paid")
+  })
+})
