@@ -14,7 +14,7 @@ import { shownFileName } from "../core/values/file-name.ts"
 import { malformed, type ReadBody } from "./body.ts"
 import { BlobTooLarge, type Receiving } from "./files/blob-store.ts"
 import { filesUnavailable, keepReceived } from "./files/keep.ts"
-import type { HttpRequest } from "./pipeline.ts"
+import type { HttpRequest } from "./http-message.ts"
 import { serverContext } from "./server-context.ts"
 
 const parts_max = 100

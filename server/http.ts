@@ -10,7 +10,7 @@ import { Cause, Effect, Exit, Scope, Stream } from "effect"
 import { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { clientAddress } from "./client-address.ts"
-import type { HttpRequest, HttpResponse, StreamedBody } from "./pipeline.ts"
+import type { HttpRequest, HttpResponse, StreamedBody } from "./http-message.ts"
 import type { Log } from "./log.ts"
 import { StartupError } from "./startup-error.ts"
 

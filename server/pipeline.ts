@@ -2,7 +2,7 @@
  * From a request to its response: authentication (401), rate limit (429), endpoint (404, 405), then the engine's checks
  * of rows, permission, body and rule. It uses no socket, so that tests and other programs can call it as well.
  */
-import { Cause, Clock, Effect, Exit, type Stream } from "effect"
+import { Cause, Clock, Effect, Exit } from "effect"
 import { SqlError } from "effect/sql"
 import type { Catalogue } from "../core/kernel/catalogue.ts"
 import { dispatch, match } from "../core/kernel/dispatch.ts"
@@ -19,6 +19,7 @@ import { json_body_bytes_max } from "../core/kernel/body-limits.ts"
 import { mediaType, type ReadBody, readBody, tooLarge } from "./body.ts"
 import type { BodyBudget } from "./body-budget.ts"
 import { partsOf, readForm } from "./form.ts"
+import type { HttpRequest, HttpResponse } from "./http-message.ts"
 import type { ServerContext } from "./server-context.ts"
 import type { Log } from "./log.ts"
 import { networkOf } from "./client-address.ts"
@@ -29,27 +30,7 @@ import type { AnsweredServerCall, Headers, ServerCall, ServerEndpoint, ServerSli
 import { type StorageFailure, storage_retry_seconds, storageText } from "./storage-fault.ts"
 import type { Authentication } from "./tokens/authenticate.ts"
 
-export interface HttpRequest {
-  readonly method: string
-  /** As on the request line: path, and query if there is one. */
-  readonly target: string
-  readonly headers: Headers
-  readonly remote_address: string
-  /** The body's bytes; "too long" once there are more than `max`. Called at most once. */
-  readonly body: (max: number) => Promise<Uint8Array | "too long">
-  /** The body's bytes as they come, instead of `body`; reading may stop early. */
-  readonly parts?: () => AsyncIterable<Uint8Array>
-}
-/** Content on its way from a store of files. */
-export interface StreamedBody {
-  readonly size_bytes: number
-  readonly stream: Stream.Stream<Uint8Array, unknown>
-}
-export interface HttpResponse {
-  readonly status: number
-  readonly headers: { readonly [name: string]: string }
-  readonly body: string | Uint8Array | StreamedBody | undefined
-}
+export type { HttpRequest, HttpResponse } from "./http-message.ts"
 
 export interface PipelineOptions {
   readonly catalogue: Catalogue

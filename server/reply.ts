@@ -2,7 +2,7 @@
 import { type Cause, Effect, Exit } from "effect"
 import type { Answer, Failure } from "../core/kernel/endpoint.ts"
 import { rangeIn } from "./byte-range.ts"
-import type { HttpRequest, HttpResponse } from "./pipeline.ts"
+import type { HttpRequest, HttpResponse } from "./http-message.ts"
 import type { RateLimitState } from "./rate-limit.ts"
 
 /** What of a request its response is made from. */

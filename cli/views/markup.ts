@@ -1,5 +1,8 @@
 /** HTML by template literals: values are text and are escaped, except markup that another template made. */
 import { createHash } from "node:crypto"
+import { escaped } from "../../core/print/escape.ts"
+
+export { escaped } from "../../core/print/escape.ts"
 
 const made = Symbol("markup")
 export interface Markup {
@@ -11,20 +14,6 @@ const markup = (text: string): Markup => ({ [made]: text })
 export const nothing: Markup = markup("")
 /** Markup made by a library, such as a barcode's drawing. Never for text that people typed. */
 export const trusted = (text: string): Markup => markup(text)
-
-const signs: { readonly [sign: string]: string } = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;"
-}
-/** Text as it may stand between tags and in quoted attributes; control characters and half signs become U+FFFD. */
-export const escaped = (text: string): string =>
-  text
-    .toWellFormed()
-    .replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\ufffe\uffff]/g, "\ufffd")
-    .replace(/[&<>"']/g, (sign) => signs[sign] ?? "")
 
 export const html = (strings: TemplateStringsArray, ...parts: ReadonlyArray<Part>): Markup =>
   markup(strings.reduce((text, string, at) => text + partText(parts[at - 1]) + string))

@@ -47,7 +47,8 @@ interface Answered {
 
 export const s3Store = (options: S3Options): BlobStore => {
   const { folder, alone, answer_millis = answer_millis_default } = options
-  const { ask, place, prefix } = makeBucket(options, answer_millis)
+  const bucket = makeBucket(options, answer_millis)
+  const { ask, place } = bucket
   const opened_millis = Date.now()
   const pathOf = (sha256: string): string => {
     if (!isSha256(sha256)) throw new TypeError("a blob is named by its SHA-256")
@@ -58,8 +59,6 @@ export const s3Store = (options: S3Options): BlobStore => {
       end()
       return response.status !== 404
     })
-  const attempt = <A>(work: () => Promise<A>): Effect.Effect<A, BlobStoreFailure> =>
-    Effect.tryPromise({ try: work, catch: (cause) => failureOf(place, "failing", String(cause), cause) })
   return {
     kind: "s3",
     place,
@@ -102,31 +101,37 @@ export const s3Store = (options: S3Options): BlobStore => {
       ),
     has,
     remove: (sha256) => Effect.map(ask({ method: "DELETE", key: pathOf(sha256) }), ({ end }) => end()),
-    list: Stream.paginate("", (after: string) =>
-      Effect.map(
-        Effect.flatMap(
-          ask({
-            method: "GET",
-            key: "",
-            query: `list-type=2&prefix=${encodeURIComponent(prefix)}${after === "" ? "" : `&continuation-token=${encodeURIComponent(after)}`}`
-          }),
-          ({ response }) => attempt(() => response.text())
-        ),
-        pageOf
-      )
-    ),
-    mark: Effect.gen(function* () {
-      const { response } = yield* ask({ method: "GET", key: "store-id" })
-      const text = yield* attempt(() => response.text())
-      if (response.status !== 404) return text.trim()
-      if (text.includes("NoSuchBucket")) return yield* failureOf(place, "failing", "there is no such bucket")
-      return undefined
-    }),
+    list: listing(bucket),
+    mark: markIn(bucket),
     setMark: (mark) =>
       Effect.map(ask({ method: "PUT", key: "store-id", body: async () => `${mark}\n` }), ({ end }) => end()),
-    sweep: attempt(() => sweepSpool(folder, alone ? opened_millis : Date.now() - abandoned_millis))
+    sweep: attempt(place, () => sweepSpool(folder, alone ? opened_millis : Date.now() - abandoned_millis))
   }
 }
+
+const attempt = <A>(place: string, work: () => Promise<A>): Effect.Effect<A, BlobStoreFailure> =>
+  Effect.tryPromise({ try: work, catch: (cause) => failureOf(place, "failing", String(cause), cause) })
+
+type Bucket = ReturnType<typeof makeBucket>
+const listing = ({ ask, place, prefix }: Bucket): BlobStore["list"] =>
+  Stream.paginate("", (after: string) => {
+    const from = after === "" ? "" : `&continuation-token=${encodeURIComponent(after)}`
+    const query = `list-type=2&prefix=${encodeURIComponent(prefix)}${from}`
+    return Effect.flatMap(ask({ method: "GET", key: "", query }), ({ response }) =>
+      Effect.map(
+        attempt(place, () => response.text()),
+        pageOf
+      )
+    )
+  })
+const markIn = ({ ask, place }: Bucket): BlobStore["mark"] =>
+  Effect.gen(function* () {
+    const { response } = yield* ask({ method: "GET", key: "store-id" })
+    const text = yield* attempt(place, () => response.text())
+    if (response.status !== 404) return text.trim()
+    if (text.includes("NoSuchBucket")) return yield* failureOf(place, "failing", "there is no such bucket")
+    return undefined
+  })
 
 const failureOf = (place: string, fault: BlobStoreFault, said: string, cause?: unknown): BlobStoreFailure =>
   new BlobStoreFailure({ fault, message: `The bucket ${place} cannot be used: ${said}.`, cause })

@@ -50,128 +50,132 @@ interface Thread {
   timer: NodeJS.Timeout | undefined
 }
 
-export const makePool = (options: PoolOptions = {}): Pool => {
-  const threads_max = options.threads ?? 2
-  const waiting_max = options.waiting_max ?? 200
-  const idle_millis = options.idle_millis ?? 60_000
-  const threads = new Set<Thread>()
-  const waiting: Array<Job> = []
-  let last_id = 0
-  let is_closed = false
+class ThreadPool implements Pool {
+  readonly #options: PoolOptions
+  readonly #threads = new Set<Thread>()
+  readonly #waiting: Array<Job> = []
+  #last_id = 0
+  #is_closed = false
 
-  /** Takes the thread out of the pool; what it was doing ends as told. */
-  const discard = (thread: Thread, how: Ended): Promise<number> => {
-    clearTimeout(thread.timer)
-    threads.delete(thread)
-    const { job } = thread
-    thread.job = undefined
-    const stopped = thread.worker.terminate()
-    job?.ended(how)
-    next()
-    return stopped
+  constructor(options: PoolOptions) {
+    this.#options = options
   }
-  const startThread = (): Thread => {
-    const worker = new Worker(options.worker ?? workerAddress(), {
+
+  run(task: Task, limit_millis: number, ended: (how: Ended) => void): () => void {
+    const job: Job = { task, limit_millis, ended }
+    if (this.#is_closed) ended({ kind: "closed" })
+    else if (this.#waiting.length >= (this.#options.waiting_max ?? 200)) ended({ kind: "busy" })
+    else {
+      this.#waiting.push(job)
+      this.#next()
+    }
+    return () => this.#giveUp(job)
+  }
+  counts() {
+    return {
+      threads: this.#threads.size,
+      working: [...this.#threads].filter(({ job }) => job !== undefined).length,
+      waiting: this.#waiting.length
+    }
+  }
+  async close(): Promise<void> {
+    this.#is_closed = true
+    for (const job of this.#waiting.splice(0)) job.ended({ kind: "closed" })
+    await Promise.all([...this.#threads].map((thread) => this.#discard(thread, { kind: "closed" })))
+  }
+
+  #giveUp(job: Job): void {
+    const at = this.#waiting.indexOf(job)
+    if (at >= 0) this.#waiting.splice(at, 1)
+    const thread = [...this.#threads].find((one) => one.job?.ended === job.ended)
+    if (thread === undefined) return
+    thread.job = undefined
+    void this.#discard(thread, { kind: "closed" })
+  }
+  /** Gives waiting tasks to threads that have none, and to new ones. */
+  #next(): void {
+    while (!this.#is_closed && this.#waiting.length > 0) {
+      const idle = [...this.#threads].find(({ job }) => job === undefined)
+      if (idle === undefined && this.#threads.size >= (this.#options.threads ?? 2)) return
+      const job = this.#waiting.shift()
+      if (job !== undefined) this.#begin(idle ?? this.#startThread(), job)
+    }
+  }
+  #startThread(): Thread {
+    const worker = new Worker(this.#options.worker ?? workerAddress(), {
       name: "flightcase-print",
-      // It needs no secrets of the server's environment, and may not end the process.
+      // It needs no secrets of the server's environment.
       env: {},
       argv: [],
       // Libraries' warnings are not the server's words.
       stdout: true,
       stderr: true,
-      resourceLimits: { maxOldGenerationSizeMb: options.memory_mb ?? 384, maxYoungGenerationSizeMb: 48, stackSizeMb: 8 }
+      resourceLimits: {
+        maxOldGenerationSizeMb: this.#options.memory_mb ?? 384,
+        maxYoungGenerationSizeMb: 48,
+        stackSizeMb: 8
+      }
     })
     const thread: Thread = { worker, job: undefined, timer: undefined }
-    threads.add(thread)
+    this.#threads.add(thread)
     worker.stdout.resume()
     worker.stderr.resume()
-    worker.on("message", (said: Said) => heard(thread, said))
-    worker.on("error", (cause: unknown) => {
-      if (threads.has(thread)) void discard(thread, { kind: "broken", message: messageOf(cause) })
-    })
-    worker.on("exit", (code) => {
-      if (threads.has(thread))
-        void discard(thread, { kind: "broken", message: `the drawing thread ended with ${code}` })
-    })
+    worker.on("message", (said: Said) => this.#heard(thread, said))
+    worker.on("error", (cause: unknown) => this.#broke(thread, messageOf(cause)))
+    worker.on("exit", (code) => this.#broke(thread, `the drawing thread ended with ${code}`))
     return thread
   }
-  const heard = (thread: Thread, said: Said): void => {
-    const { job } = thread
-    if (job === undefined || said.id !== job.id) return
-    clearTimeout(thread.timer)
-    if (said.kind === "started") {
-      thread.timer = setTimeout(() => void discard(thread, { kind: "too_long" }), job.limit_millis)
-      return
-    }
-    thread.job = undefined
-    rest(thread)
-    job.ended({ kind: "answered", answer: said.answer })
-    next()
-  }
-  /** Without a task a thread keeps nobody waiting: not the process, and after a while not its memory. */
-  const rest = (thread: Thread): void => {
-    thread.worker.unref()
-    thread.timer = setTimeout(() => void discard(thread, { kind: "closed" }), idle_millis)
-    thread.timer.unref()
-  }
-  const begin = (thread: Thread, job: Job): void => {
-    const id = ++last_id
+  #begin(thread: Thread, job: Job): void {
+    const id = ++this.#last_id
     clearTimeout(thread.timer)
     thread.worker.ref()
     thread.job = { ...job, id }
-    thread.timer = setTimeout(
-      () => void discard(thread, { kind: "broken", message: "the drawing thread did not start" }),
-      start_limit_millis
-    )
+    thread.timer = setTimeout(() => this.#broke(thread, "the drawing thread did not start"), start_limit_millis)
     const asked: Asked = { id, task: job.task }
     try {
       thread.worker.postMessage(asked)
     } catch (cause) {
-      thread.job = undefined
-      clearTimeout(thread.timer)
-      rest(thread)
+      this.#rest(thread)
       job.ended({ kind: "broken", message: messageOf(cause) })
     }
   }
-  const next = (): void => {
-    while (!is_closed && waiting.length > 0) {
-      const idle = [...threads].find(({ job }) => job === undefined)
-      if (idle === undefined && threads.size >= threads_max) return
-      const job = waiting.shift()
-      if (job !== undefined) begin(idle ?? startThread(), job)
+  #heard(thread: Thread, said: Said): void {
+    const { job } = thread
+    if (job === undefined || said.id !== job.id) return
+    if (said.kind === "started") {
+      clearTimeout(thread.timer)
+      thread.timer = setTimeout(() => void this.#discard(thread, { kind: "too_long" }), job.limit_millis)
+      return
     }
+    this.#rest(thread)
+    job.ended({ kind: "answered", answer: said.answer })
+    this.#next()
   }
-
-  return {
-    run: (task, limit_millis, ended) => {
-      const job: Job = { task, limit_millis, ended }
-      if (is_closed) ended({ kind: "closed" })
-      else if (waiting.length >= waiting_max) ended({ kind: "busy" })
-      else {
-        waiting.push(job)
-        next()
-      }
-      return () => {
-        const at = waiting.indexOf(job)
-        if (at >= 0) waiting.splice(at, 1)
-        for (const thread of threads)
-          if (thread.job?.ended === ended) {
-            thread.job = undefined
-            void discard(thread, { kind: "closed" })
-          }
-      }
-    },
-    counts: () => ({
-      threads: threads.size,
-      working: [...threads].filter(({ job }) => job !== undefined).length,
-      waiting: waiting.length
-    }),
-    close: async () => {
-      is_closed = true
-      for (const job of waiting.splice(0)) job.ended({ kind: "closed" })
-      await Promise.all([...threads].map((thread) => discard(thread, { kind: "closed" })))
-    }
+  /** Without a task a thread keeps nobody waiting: not the process, and after a while not its memory. */
+  #rest(thread: Thread): void {
+    thread.job = undefined
+    clearTimeout(thread.timer)
+    thread.worker.unref()
+    const end = (): void => void this.#discard(thread, { kind: "closed" })
+    thread.timer = setTimeout(end, this.#options.idle_millis ?? 60_000)
+    thread.timer.unref()
+  }
+  #broke(thread: Thread, message: string): void {
+    if (this.#threads.has(thread)) void this.#discard(thread, { kind: "broken", message })
+  }
+  /** Takes the thread out of the pool; what it was doing ends as told. */
+  #discard(thread: Thread, how: Ended): Promise<number> {
+    clearTimeout(thread.timer)
+    this.#threads.delete(thread)
+    const { job } = thread
+    thread.job = undefined
+    const stopped = thread.worker.terminate()
+    job?.ended(how)
+    this.#next()
+    return stopped
   }
 }
+
+export const makePool = (options: PoolOptions = {}): Pool => new ThreadPool(options)
 
 const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))

@@ -35,10 +35,14 @@ interface Draft {
   readonly metering_weight: number
   readonly server_only: true
 }
-export const fileEndpoints = (
-  owned: Draft,
-  ownerOnly: (input: { readonly viewer: Viewer }) => Effect.Effect<void, Rejection>
-) => [
+type OwnerOnly = (input: { readonly viewer: Viewer }) => Effect.Effect<void, Rejection>
+export const fileEndpoints = (owned: Draft, ownerOnly: OwnerOnly) => [
+  listFiles(owned, ownerOnly),
+  takeFile(owned, ownerOnly),
+  bringFile(owned, ownerOnly)
+]
+
+const listFiles = (owned: Draft, ownerOnly: OwnerOnly) =>
   get("/api/v1/system/files", {
     answer: {
       files: Shown.objects({ sha256: text(), size_bytes: integer({ nullable: true }) }),
@@ -69,7 +73,9 @@ export const fileEndpoints = (
         }))
         return ok({ files, meta: { after: files.at(-1)?.sha256 ?? "" } })
       })
-  }),
+  })
+
+const takeFile = (owned: Draft, ownerOnly: OwnerOnly) =>
   get("/api/v1/system/files/{sha256}", {
     name: "system.file",
     summary: "The content of a file, for the owner to take away",
@@ -85,7 +91,9 @@ export const fileEndpoints = (
         if (row === undefined || row.state !== "kept") return yield* notFound("There is no such file.")
         return yield* answerOfFile({ ...row, name: sha256 })
       })
-  }),
+  })
+
+const bringFile = (owned: Draft, ownerOnly: OwnerOnly) =>
   postQuery("/api/v1/system/restores/{id}/files", {
     answer: { file: Shown.keys({ sha256: text(), size_bytes: integer() }) },
     name: "system.restore_file",
@@ -106,7 +114,6 @@ export const fileEndpoints = (
         return created({ file: { sha256: file.sha256, size_bytes: file.size_bytes } })
       })
   })
-]
 
 /** Within the import's transaction: the files that its rows name are here and stay, or nothing is brought in. */
 export const bringFiles = Effect.fnUntraced(function* (

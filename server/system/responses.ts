@@ -63,6 +63,7 @@ const errors: { readonly [status: string]: JsonObject } = {
   "403": error("The account is deactivated, or a permission or an ability is missing"),
   "404": error("There is no such thing"),
   "409": error("In conflict with what is, or the Idempotency-Key was used for another request", "Message"),
+  "410": error("What it named was there and is lost or erased", "Message"),
   "413": error("The body is too long"),
   "415": error("The content type is not taken"),
   "422": error("What was sent does not hold", "Invalid", "Idempotent-Replayed"),

@@ -5,7 +5,7 @@
 import { Effect, Result } from "effect"
 import * as Shown from "../../core/kernel/answer-schema.ts"
 import { command, type Endpoint, type Failure, get } from "../../core/kernel/endpoint.ts"
-import { boolean, text } from "../../core/kernel/field.ts"
+import { boolean } from "../../core/kernel/field.ts"
 import { lastPosition } from "../../core/kernel/journal.ts"
 import type { JsonObject } from "../../core/kernel/json.ts"
 import { forbidden, invalid, type Rejection } from "../../core/kernel/rejection.ts"
@@ -13,6 +13,7 @@ import { created, listOf, noContent, ok, renderById, resource, viewContext } fro
 import { insert, remove, removeWhere, update } from "../../core/kernel/row-change.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
+import { shownWithSecret, withSecret } from "../secret-shown-once.ts"
 import { serverContext } from "../server-context.ts"
 import { lockWebhook } from "./claims.ts"
 import type { FanOut } from "./fan-out.ts"
@@ -40,11 +41,7 @@ export const logResource = resource({
   order: ["-id"]
 })
 /** The only answers with the secret. */
-export const secretResource = {
-  ...webhookResource,
-  title: "WebhookWithSecret",
-  shows: { secret: text({ describe: "Signs deliveries; told once" }) }
-}
+export const secretResource = withSecret(webhookResource, "WebhookWithSecret", "Signs deliveries; told once")
 
 export const access = { ability: "webhooks:manage", permission: "webhooks.manage", server_only: true } as const
 /** 403 for the webhook of somebody else, but for the account's owner. */
@@ -156,11 +153,9 @@ const create = (api: WebhookApi) =>
           })
         ])
         yield* changed(api, id, told_from)
-        return created({ webhook: yield* withSecret(id, secret, input) })
+        return created(yield* shownWithSecret(webhookResource, id, secret, input))
       })
   })
-const withSecret = (id: number, secret: string, input: Parameters<typeof viewContext>[0]) =>
-  Effect.map(renderById(webhookResource, id, [], viewContext(input)), ({ webhook }) => ({ ...webhook, secret }))
 
 const change = (api: WebhookApi) =>
   command("PUT", "/api/v1/webhooks/{id}", {
@@ -246,7 +241,7 @@ const rotate = command("POST", "/api/v1/webhooks/{id}/rotate_secret", {
           updated_at: input.now
         })
       ])
-      return ok({ webhook: yield* withSecret(id, secret, input) })
+      return ok(yield* shownWithSecret(webhookResource, id, secret, input))
     })
 })
 

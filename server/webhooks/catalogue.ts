@@ -7,6 +7,7 @@ import { type Catalogue, type Endpoint, get } from "../../core/kernel/endpoint.t
 import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import { text } from "../../core/kernel/field.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
+import { capitalised } from "../../core/kernel/words.ts"
 import { ok, unpagedMeta } from "../../core/kernel/resource.ts"
 import { jsonSchemas } from "../system/json-schema.ts"
 import { access, webhookResource } from "./api.ts"
@@ -34,7 +35,10 @@ export const describedKinds = (catalogue: Catalogue, { all }: WebhookKinds): Rea
 const meaningOf = ({ events }: Catalogue, { name, on }: WebhookKind): string => {
   const meaning = events.get(on)?.meaning
   if (meaning === undefined) throw new Error(`the webhook event ${name} follows ${on}, which nobody records`)
+  // The journal keeps what changed; subscribers are sent all of it.
   return meaning
+    .replace(": all of its columns.", ".")
+    .replace(/^Columns of (.+) changed: .*$/, (_all, one: string) => `${capitalised(one)} changed.`)
 }
 
 /** A JSON Schema that stands by itself. */

@@ -38,9 +38,9 @@ export const webhooks = table(
     /** When the first of its consecutive failures was. */
     failing_since: timestamp({ nullable: true, computed: true, hidden: true }),
     /** Sealed by `secretBox`. */
-    secret_sealed: text({ computed: true, hidden: true, max: 500 }),
+    secret_sealed: text({ computed: true, secret: true, max: 500 }),
     /** The secret before the last rotation signs along until the time beside it. */
-    previous_secret_sealed: text({ nullable: true, computed: true, hidden: true, max: 500 }),
+    previous_secret_sealed: text({ nullable: true, computed: true, secret: true, max: 500 }),
     previous_secret_until: timestamp({ nullable: true, computed: true, hidden: true })
   },
   { indexes: [["user_id"]] }

@@ -102,13 +102,12 @@ const tooLarge = (field: string, name: string): Rejection =>
     `The file must not be larger than ${upload_bytes_max / 1_048_576} MB (${upload_bytes_max} bytes); ${name} is.`
   )
 const no_room: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT", "EROFS"])
+const noRoom = (code: string): string =>
+  `There is no room on this device for the file (${code}). Nothing was recorded; make room and attach it again.`
 /** A full disk is the machine's, and said so; what else goes wrong is an error of its own. */
 const asRefusal = (error: unknown): unknown =>
   error instanceof Error && "code" in error && no_room.has(String(error.code))
-    ? new Rejection({
-        kind: "unavailable",
-        message: `There is no room on this device for the file (${String(error.code)}). Nothing was recorded; make room and attach it again.`
-      })
+    ? new Rejection({ kind: "unavailable", message: noRoom(String(error.code)) })
     : error
 
 /** Keeps copies of all files of a request, or none. Throws Rejection where one is too large, or there is no room. */

@@ -2,7 +2,7 @@
  * The description as its users meet it: a linter with its recommended rules, and a client generated from it that
  * type-checks and talks to a server. The tools are installed once, in a folder of their own, by their lock file.
  */
-import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"

@@ -20,7 +20,8 @@ const benches: { readonly [name: string]: () => Promise<() => Promise<void>> } =
   cli: async () => (await import("./cli.ts")).cli,
   fill: async () => (await import("./fill.ts")).fill,
   offline: async () => (await import("./offline.ts")).offline,
-  visible: async () => (await import("./visible.ts")).visible
+  visible: async () => (await import("./visible.ts")).visible,
+  print: async () => (await import("./print.ts")).print
 }
 
 const { values, positionals } = parseArgs({

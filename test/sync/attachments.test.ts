@@ -1,7 +1,9 @@
 /** Files made offline: they wait on their device, travel ahead of their commands, and are gone where they must be. */
 import { createHash } from "node:crypto"
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs"
+import { request } from "node:http"
 import { join } from "node:path"
+import { Effect } from "effect"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { upload_bytes_max } from "../../core/kernel/body-limits.ts"
 import type { JsonObject } from "../../core/kernel/json.ts"
@@ -9,6 +11,8 @@ import { type Device, openDevice } from "../../sync/device/device.ts"
 import { openOutboxOf } from "../../sync/device/folder.ts"
 import { moveUnsent } from "../../sync/device/recovery/move-unsent.ts"
 import { waitingPath } from "../../sync/device/files.ts"
+import { collectFiles } from "../../server/files/collect.ts"
+import { ServerContext } from "../../server/server-context.ts"
 import { localFile } from "../../cli/input.ts"
 import { engines } from "../app.ts"
 import { type DeviceTestServer, openDeviceTestServer, token } from "./server.ts"
@@ -184,6 +188,64 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
     expect(await sent.json()).toHaveProperty("errors.file")
   })
 
+  it("are on devices of those who see what they hang on, and follow a merge there", async () => {
+    const enrolAs = async (name: string, permissions: ReadonlyArray<string>): Promise<Device> => {
+      await server.ask("POST", "/api/v1/roles", { name, permissions })
+      const person = { name, email: `${name}@example.com`, roles: [name], active: true }
+      const { user } = (await server.ask("POST", "/api/v1/users", person)).body
+      const asked = { name, abilities: ["*"], user_id: user.id }
+      return server.enrol(name, (await server.ask("POST", "/api/v1/tokens", asked)).body.token.secret)
+    }
+    const seller = await enrolAs("seller", ["members.view", "members.edit"])
+    const packer = await enrolAs("packer", ["products.view"])
+    await attach(seller, source("Zork.png"))
+    await seller.sync()
+    await packer.sync()
+    const kept = await server.ask("POST", "/api/v1/members", { name: "Kept", membership_type: "organisation" })
+    const { id } = kept.body.member
+    await server.ask("POST", `/api/v1/members/${id}/merge`, { secondary_id: member_id })
+    await seller.sync()
+    await packer.sync()
+    expect((await read(seller, `/api/v1/members/${id}/attachments`)).attachments).toMatchObject([
+      { original_name: "Zork.png", attachable_id: id }
+    ])
+    const held = (await server.replicaTables("packer")) as { readonly attachments: ReadonlyArray<unknown> }
+    expect(held.attachments).toEqual([])
+    for (const file of readdirSync(join(server.folder, "packer")).filter((one) => one.includes("sqlite")))
+      expect(readFileSync(join(server.folder, "packer", file)).includes("Zork"), file).toBe(false)
+  })
+
+  it("cut off at every tenth of their way count as not sent, and are sent again whole", async () => {
+    const van = await server.enrol("van")
+    const content = Buffer.alloc(200_000, "cut")
+    await attach(van, source("long.bin", content))
+    const asked = { replica_id: van.profile.replica_id, sha256: [sha256Of(content)] }
+    const form = new FormData()
+    form.set("replica_id", String(asked.replica_id))
+    form.set("sha256", sha256Of(content))
+    form.set("file", new Blob([content]), "x")
+    const whole = new Request("http://x/", { method: "POST", body: form })
+    const bytes = new Uint8Array(await whole.arrayBuffer())
+    for (let tenth = 1; tenth < 10; tenth++) {
+      await new Promise<void>((resolve) => {
+        const sending = request(`${server.url()}/api/v1/sync/files`, {
+          method: "POST",
+          headers: {
+            "authorization": `Bearer ${token}`,
+            "content-type": whole.headers.get("content-type") ?? "",
+            "content-length": bytes.length
+          }
+        })
+        sending.on("error", () => {}).on("close", resolve)
+        sending.write(bytes.subarray(0, (bytes.length * tenth) / 10), () => sending.destroy())
+      })
+    }
+    expect((await server.ask("POST", "/api/v1/sync/files/wanted", asked)).body.wanted).toEqual(asked.sha256)
+    expect(await van.sync()).toMatchObject({ accepted: 1 })
+    expect((await server.ask("POST", "/api/v1/sync/files/wanted", asked)).body.wanted).toEqual([])
+    expect(sha256Of(await download(addressed((await listed()).attachments[0].url)))).toBe(sha256Of(content))
+  })
+
   it("wait while the server cannot be reached, and go once it can", async () => {
     const van = await server.enrol("van")
     await attach(van, source("a.png"))
@@ -324,6 +386,11 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
     expect((await server.ask("POST", `/api/v1/members/${member_id}/anonymise`)).status).toBe(200)
     expect((await server.ask("GET", `/api/v1/attachments/${two.id}`)).status).toBe(404)
     expect((await fetch(addressed(two.url))).status).toBe(404)
+    const has = (): Promise<boolean> =>
+      server.app().run(Effect.flatMap(ServerContext, ({ blobs }) => blobs.has(sha256Of(png))))
+    expect(await has()).toBe(true)
+    for (const days of [0, 2]) await server.app().run(collectFiles(Date.now() + days * 86_400_000))
+    expect(await has()).toBe(false)
     await van.sync()
     await office.sync()
     for (const device of [van, office]) expect((await read(device, "/api/v1/attachments")).attachments).toEqual([])

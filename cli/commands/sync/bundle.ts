@@ -45,10 +45,12 @@ const out = async (context: CommandContext, [file = ""]: ReadonlyArray<string>):
   if (context.options.json === true)
     return context.printJson({ bundle: { file, commands, files, more, bytes: Buffer.byteLength(text) } })
   context.note(
-    `Wrote ${commands} ${commands === 1 ? "command" : "commands"}${files === 0 ? "" : ` with ${files} ${files === 1 ? "file" : "files"}`} to ${file}${more ? "; more are pending than one bundle carries: make another when this one's answer is in" : ""}.`
+    `Wrote ${commands} ${commands === 1 ? "command" : "commands"}${withFiles(files)} to ${file}${more ? "; more are pending than one bundle carries: make another when this one's answer is in" : ""}.`
   )
   context.note(`Where there is a network: flightcase sync bundle in ${file} --to ${device.profile.url} --token T`)
 }
+
+const withFiles = (files: number): string => (files === 0 ? "" : ` with ${files} ${files === 1 ? "file" : "files"}`)
 
 const takeIn = async (context: CommandContext, [file = ""]: ReadonlyArray<string>, flags: Flags): Promise<number> => {
   const text = await readBounded(file)

@@ -6,6 +6,7 @@ import { openServerApp } from "../../../server/app.ts"
 import { GivenUp } from "../../../server/jobs/job-kind.ts"
 import { engines } from "../../app.ts"
 import { freshDatabase } from "../../postgres.ts"
+import { cleanUp, folderOfItsOwn } from "../process.ts"
 import { serve, type ServeOptions, type Serving } from "../serving.ts"
 import { offered, queueWord, rowsOf, wordKind, type WordKind } from "./words.ts"
 
@@ -167,8 +168,8 @@ describe.each(engines)("jobs on %s", (engine) => {
   })
 
   it("under way when the server stops are released, and their attempt does not count", async () => {
-    const database = engine === "pg" ? await freshDatabase() : undefined
-    if (database !== undefined) open.push(() => database.drop())
+    const fresh = engine === "pg" ? await freshDatabase() : undefined
+    open.push(async () => (fresh === undefined ? cleanUp() : fresh.drop()))
     let began = 0
     const kind = wordKind(
       () =>
@@ -178,9 +179,11 @@ describe.each(engines)("jobs on %s", (engine) => {
         ),
       { at_a_time: 1 }
     )
-    if (database === undefined) return
     const options = {
-      database: { kind: "pg", url: database.url, connections_max: 4 } as const,
+      database:
+        fresh === undefined
+          ? ({ kind: "sqlite", path: `${await folderOfItsOwn()}/server.sqlite` } as const)
+          : ({ kind: "pg", url: fresh.url, connections_max: 4 } as const),
       key: "a key of more than twenty characters",
       slices: [{ name: "words", jobs: [kind] }]
     }
