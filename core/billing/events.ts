@@ -7,7 +7,16 @@ import { type ProjectionContext, streamOf } from "../kernel/event.ts"
 import { type ActivityValues, type AnyEventType, type EventType, eventType } from "../kernel/event-type.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { insert, remove, type RowChange, update } from "../kernel/row-change.ts"
-import { keyedColumns, newRow, type SomeColumns, someColumns, type Stored, without } from "../kernel/stored-schema.ts"
+import {
+  keyedColumns,
+  type NewRow,
+  newRow,
+  newRowWith,
+  type SomeColumns,
+  someColumns,
+  type Stored,
+  without
+} from "../kernel/stored-schema.ts"
 import type { AnyRow, Table } from "../kernel/table.ts"
 import { credit_note_items, credit_notes, invoice_items, type InvoiceRow, invoices, payments } from "./schema.ts"
 
@@ -42,25 +51,23 @@ const values = ({ set, was }: Pick<Changed, "set" | "was">, more: JsonObject = {
 const shown = (columns: InvoiceColumns): JsonObject =>
   without(columns as JsonObject, "billed_to", "billed_by", "overdue_told_at", "tax_summary")
 
-export const invoiceCreated = eventType("invoice.created", {
-  meaning: "A draft of an invoice was made, by hand or from an opportunity: all of it with its rows.",
-  data: () => Schema.Struct({ id: Schema.Int, invoice: newRow(invoices), items: Schema.Array(newRow(invoice_items)) }),
-  stream,
-  project: ({ invoice, items }, { recorded_at }) => [
-    inserted(invoices, invoice, recorded_at),
-    ...items.map((row) => inserted(invoice_items, row, recorded_at))
-  ],
-  activity: ({ invoice, items }) => ({
-    old_values: null,
-    new_values: {
-      type: invoice.type ?? null,
-      member_id: invoice.member_id ?? null,
-      opportunity_id: invoice.opportunity_id ?? null,
-      total: invoice.total ?? null,
-      items: items.length
-    }
-  })
-})
+interface InvoiceMade extends SomeColumns<typeof invoices> {
+  readonly id: number
+  readonly items: ReadonlyArray<SomeColumns<typeof invoice_items> & { readonly id: number }>
+}
+export const invoiceCreated = eventType<InvoiceMade, NewRow<typeof invoices> & Pick<InvoiceMade, "items">>(
+  "invoice.created",
+  {
+    meaning: "A draft of an invoice was made, by hand or from an opportunity: all of its columns, and its rows.",
+    data: () => newRowWith(invoices, { items: Schema.Array(newRow(invoice_items)) }),
+    stream,
+    project: ({ items, ...invoice }, { recorded_at }) => [
+      inserted(invoices, invoice, recorded_at),
+      ...items.map((row) => inserted(invoice_items, row, recorded_at))
+    ],
+    activity: ({ items, ...invoice }) => ({ old_values: null, new_values: { ...shown(invoice), items: items.length } })
+  }
+)
 export const invoiceUpdated = eventType("invoice.updated", {
   meaning:
     "A draft changed, or the custom fields of an invoice: columns that did, and rows that came, changed and went.",

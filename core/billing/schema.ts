@@ -3,7 +3,7 @@
  * minor units of the row's currency; everything that happens to an invoice stands in its stream.
  */
 import { boolean, choice, decimal, integer, json, longText, money, ref, text, timestamp } from "../kernel/field.ts"
-import type { Json, JsonObject } from "../kernel/json.ts"
+import type { JsonObject } from "../kernel/json.ts"
 import { type RowOf, table } from "../kernel/table.ts"
 
 export const invoice_types = { standard: "Standard", deposit: "Deposit", proforma: "Proforma" } as const

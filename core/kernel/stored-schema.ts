@@ -118,6 +118,12 @@ export const keyedColumns = <T extends Table>(table: T): Stored<KeyedColumns<T>>
  */
 export const newRow = <T extends Table>(table: T): Stored<KeyedColumns<T>> =>
   columnsOrRow(table, "a row", { ...columnSchemas(table, isStamp, optional), id: Schema.Int })
+/** A row that is made, with what is made together with it beside its columns. */
+export const newRowWith = <T extends Table, const More extends { readonly [name: string]: Schema.Top }>(
+  table: T,
+  more: More
+): Stored<KeyedColumns<T> & Schema.Struct.Type<More>> =>
+  columnsOrRow(table, "a row", { ...columnSchemas(table, isStamp, optional), id: Schema.Int, ...more })
 /** A row of which every column is there, but its stamps and those left out. */
 export const wholeRow = <T extends Table, const Left extends string = never>(
   table: T,

@@ -63,6 +63,18 @@ export const members = table(
       all_columns: ["members.*"],
       granted_columns: [
         { to: ["activities.*", "opportunities.*", "users.*"], columns: ["name", "membership_type", "is_active"] },
+        // What a draft made without a network takes from its customer: term, currency and tax (rules/billing 1.3).
+        {
+          to: ["invoices.*", "payments.*"],
+          columns: [
+            "name",
+            "membership_type",
+            "is_active",
+            "default_currency_code",
+            "sale_tax_class_id",
+            "invoice_term_length"
+          ]
+        },
         { to: ["activities.*"], columns: ["icon_thumb_url"] },
         // Columns that prices, discounts and tax of a quote depend on (rules/rates 8, rules/billing 4).
         {

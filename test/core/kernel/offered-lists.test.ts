@@ -59,6 +59,8 @@ describe("what the documents say lists offer", () => {
   })
 })
 
+/** Two rows cannot differ in it. */
+const hasOneValue = ({ type }: Field): boolean => type.kind === "choice" && Object.keys(type.labels).length === 1
 /** A value of a field: `nth` 0 lies before 1 in every order. */
 const valueOf = ({ type }: Field, column: string, nth: 0 | 1, seed: number): unknown => {
   switch (type.kind) {
@@ -154,6 +156,7 @@ describe.each(engines)("every list on %s", (engine) => {
     const own = resource.filters.filter((name) => name !== "id").map((name) => [name, name] as const)
     for (const [name, column] of [...own, ...Object.entries(resource.aliases)]) {
       const field = resource.table.columns[column]!
+      if (hasOneValue(field)) continue
       const [one, other] = [first, second].map((rows) => written(field, rows.get(resource.table)![column]))
       expect([name, await listed(resource, [[`q[${name}_eq]`, one!]])]).toEqual([name, [800_001]])
       expect([name, await listed(resource, [[`q[${name}_in][]`, other!]])]).toEqual([name, [800_002]])
@@ -162,7 +165,7 @@ describe.each(engines)("every list on %s", (engine) => {
   it.each(resources)("$plural: kinds with names are filtered by these, however they are spelt", async (resource) => {
     for (const name of resource.filters) {
       const { type: shape } = resource.table.columns[name]!
-      if (shape.kind !== "code" && shape.kind !== "choice") continue
+      if ((shape.kind !== "code" && shape.kind !== "choice") || hasOneValue(resource.table.columns[name]!)) continue
       const value = String(first.get(resource.table)![name])
       const label = (shape.labels as { readonly [value: string]: string })[value]!
       for (const spelt of [value, label, label.toUpperCase(), label.toLowerCase()]) {
