@@ -1,8 +1,11 @@
 /** Billing as a whole: invoices, payments, refunds and credit notes. */
 import type { Slice } from "../kernel/catalogue.ts"
+import { checkoutEndpoints } from "./checkout/api.ts"
 import { creditNoteReads } from "./credits/query.ts"
 import { billingEvents } from "./events.ts"
-import { invoiceReads } from "./invoices/query.ts"
+import { invoiceEndpoints } from "./invoices/api.ts"
+import { invoicedFlag } from "./invoices/reactions.ts"
+import { numberingSettings } from "./numbering/series.ts"
 import { creditNoteResource, invoiceResource } from "./resources.ts"
 import { credit_note_items, credit_notes, invoice_items, invoices, payments } from "./schema.ts"
 
@@ -11,5 +14,7 @@ export const billingSlice: Slice = {
   tables: [invoices, invoice_items, payments, credit_notes, credit_note_items],
   resources: [invoiceResource, creditNoteResource],
   events: billingEvents,
-  endpoints: [...invoiceReads, ...creditNoteReads]
+  endpoints: [...invoiceEndpoints, ...checkoutEndpoints, ...creditNoteReads],
+  settings: numberingSettings,
+  react: [invoicedFlag]
 }

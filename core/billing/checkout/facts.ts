@@ -1,0 +1,77 @@
+/** What billing an opportunity must know, read in the transaction. */
+import { Effect } from "effect"
+import { customFieldFacts } from "../../kernel/custom-field.ts"
+import type { Failure } from "../../kernel/endpoint.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { members } from "../../members/schema.ts"
+import { opportunity_items } from "../../opportunities/lines/schema.ts"
+import { opportunity_costs } from "../../opportunities/money/schema.ts"
+import type { OpportunityRow } from "../../opportunities/schema.ts"
+import { opportunity_versions } from "../../opportunities/versions/schema.ts"
+import { products } from "../../products/schema.ts"
+import { taxFacts } from "../../reference-data/tax.ts"
+import { deductionsOf } from "../invoices/facts.ts"
+import { credit_notes, invoices } from "../schema.ts"
+import type { CheckoutFacts } from "./decide.ts"
+import type { Deposit } from "./deposits.ts"
+import type { CheckoutSource } from "./rows.ts"
+
+const sourceOf = Effect.fnUntraced(function* (
+  header: OpportunityRow,
+  customer_tax_class_id: number | null
+): Effect.fn.Return<CheckoutSource, Failure, Store> {
+  const store = yield* Store
+  const where = { opportunity_id: header.id }
+  const lines = yield* store.find(opportunity_items, { ...where, is_live: true }, { order: ["path", "id"] })
+  const version =
+    header.active_version_id === 0 ? undefined : yield* store.get(opportunity_versions, header.active_version_id)
+  const priced = version ?? header
+  return {
+    header,
+    lines,
+    costs: yield* store.find(opportunity_costs, where, { order: ["sort_order", "id"] }),
+    products: new Map(
+      (yield* store.getMany(products, [...new Set(lines.flatMap((line) => line.item_id ?? []))])).map((row) => [
+        row.id,
+        row
+      ])
+    ),
+    tax: yield* taxFacts,
+    customer_tax_class_id,
+    totals: { net: priced.charge_excluding_tax_total, tax: priced.tax_total }
+  }
+})
+
+/** Deposits of an opportunity that were issued and not undone, and that no issued invoice takes off yet. */
+const depositsOf = Effect.fnUntraced(function* (
+  opportunity_id: number
+): Effect.fn.Return<ReadonlyArray<Deposit>, Failure, Store> {
+  const store = yield* Store
+  const issued = yield* store.find(
+    invoices,
+    { opportunity_id, type: "deposit", status: ["issued", "partially_paid", "paid"], deleted_at: null },
+    { order: ["issued_at", "id"] }
+  )
+  if (issued.length === 0) return []
+  const ids = issued.map(({ id }) => id)
+  const deducted = yield* deductionsOf(ids)
+  const notes = Map.groupBy(yield* store.find(credit_notes, { invoice_id: ids }), (note) => note.invoice_id)
+  return issued
+    .filter(({ id }) => !deducted.has(id))
+    .map((invoice) => ({
+      invoice,
+      credited: (notes.get(invoice.id) ?? []).flatMap((note) => note.tax_summary)
+    }))
+})
+
+export const checkoutFactsOf = Effect.fnUntraced(function* (
+  header: OpportunityRow
+): Effect.fn.Return<CheckoutFacts, Failure, Store> {
+  const member = header.member_id === null ? undefined : yield* (yield* Store).get(members, header.member_id)
+  return {
+    source: yield* sourceOf(header, member?.sale_tax_class_id ?? null),
+    member,
+    deposits: yield* depositsOf(header.id),
+    custom: { from: yield* customFieldFacts("Opportunity"), to: yield* customFieldFacts("Invoice") }
+  }
+})

@@ -1,0 +1,297 @@
+/** Making, changing, deleting, issuing and voiding invoices (rules/billing 1.1, 1.3). */
+import { Result } from "effect"
+import { type CustomFieldFacts, readCustomFields } from "../../kernel/custom-field.ts"
+import type { DecideContext, Decided, Input } from "../../kernel/endpoint.ts"
+import { initialRow } from "../../kernel/crud-resource.ts"
+import { type Json, type JsonObject, sameJson } from "../../kernel/json.ts"
+import { invalid, invalidField, type Rejection } from "../../kernel/rejection.ts"
+import { without, withoutStamps } from "../../kernel/stored-schema.ts"
+import type { AnyRow } from "../../kernel/table.ts"
+import type { MemberRow } from "../../members/schema.ts"
+import { snapshotRate } from "../../opportunities/header/decide.ts"
+import type { OpportunityRow } from "../../opportunities/schema.ts"
+import { resolveTax } from "../../pricing/tax.ts"
+import { plusDays } from "../../values/time.ts"
+import { rowTax, settled, sumsOf } from "../amounts.ts"
+import {
+  invoiceChange,
+  invoiceCreated,
+  invoiceDeleted,
+  invoiceIssued,
+  invoiceUpdated,
+  invoiceVoided
+} from "../events.ts"
+import { nextDocumentNumber } from "../numbering/series.ts"
+import { invoice_statuses, type InvoiceItemRow, type InvoiceRow, invoices, type NamedParty } from "../schema.ts"
+import type { CreateValues, SentItem, UpdateValues } from "./fields.ts"
+import { type ItemFacts, itemsFrom, taxedItems } from "./items.ts"
+
+/** What both create and update must know of what the request names. */
+export interface HeaderFacts extends ItemFacts {
+  /** The customer after the change. */
+  readonly member: MemberRow | undefined
+  /** The opportunity after the change; undefined where there is none. */
+  readonly opportunity: OpportunityRow | undefined
+  readonly custom: CustomFieldFacts
+}
+export interface CreateFacts extends HeaderFacts {
+  readonly currency: { readonly code: string; readonly is_enabled: boolean }
+  /** Undefined: no exchange rate to the base currency is known. */
+  readonly exchange_rate: string | undefined
+}
+export interface UpdateFacts extends HeaderFacts {
+  readonly items: ReadonlyArray<InvoiceItemRow>
+}
+const terms_default_days = 30
+/** Days until payment is due, as agreed with the customer. */
+export const termsOf = (member: Pick<MemberRow, "invoice_term_length"> | undefined): number =>
+  member !== undefined && member.invoice_term_length > 0 ? Math.min(member.invoice_term_length, 365) : terms_default_days
+
+/** 422 on `member_id` for whoever cannot be billed. */
+export const billable = (member: MemberRow | undefined): Result.Result<MemberRow, Rejection> =>
+  member === undefined || member.deleted_at !== null
+    ? Result.fail(invalidField("member_id", "The customer is archived; restore the member or name another one."))
+    : member.membership_type === "user"
+      ? Result.fail(invalidField("member_id", "A user cannot be billed; name an organisation, a contact or a venue."))
+      : Result.succeed(member)
+const sameCustomer = (
+  opportunity: OpportunityRow | undefined,
+  member_id: number
+): Result.Result<void, Rejection> =>
+  opportunity !== undefined && opportunity.member_id !== member_id
+    ? Result.fail(invalidField("opportunity_id", "The opportunity belongs to another customer."))
+    : Result.succeed(undefined)
+
+/** An invoice with every column at its default. */
+export const newInvoice = (id: number): InvoiceRow => ({
+  ...initialRow(invoices, {}),
+  id,
+  created_at: "",
+  updated_at: "",
+  deleted_at: null
+})
+
+export const createInvoice = (
+  facts: CreateFacts,
+  { body, values }: Pick<Input, "body"> & { readonly values: CreateValues },
+  context: DecideContext
+): Decided =>
+  Result.gen(function* () {
+    const { currency: _c, currency_code: _code, items, ...sent } = values
+    const member = yield* billable(facts.member)
+    yield* sameCustomer(facts.opportunity, member.id)
+    if (!facts.currency.is_enabled)
+      return yield* Result.fail(
+        invalidField(
+          "currency",
+          `${facts.currency.code} is not enabled; enable it first (PUT /api/v1/currencies/${facts.currency.code}).`
+        )
+      )
+    const custom = readCustomFields(facts.custom, body["custom_fields"], {}, "create")
+    if (Object.keys(custom.errors).length > 0) return yield* Result.fail(invalid(custom.errors))
+    const exchange_rate = yield* snapshotRate(facts.exchange_rate, facts.currency.code)
+    const header: InvoiceRow = {
+      ...newInvoice(context.id(invoices)),
+      ...sent,
+      member_id: member.id,
+      currency_code: facts.currency.code,
+      exchange_rate,
+      payment_terms_days: sent.payment_terms_days ?? termsOf(member),
+      custom_fields: custom.stored
+    }
+    const rows = yield* Result.mapError(itemsFrom(header, items ?? [], body["items"], [], facts, context), invalid)
+    const sums = yield* exactSums(rows)
+    return {
+      events: [invoiceCreated.make({ ...withoutStamps({ ...header, ...sums }), items: rows.map(withoutStamps) })],
+      result: { id: header.id }
+    }
+  })
+/** 422 on `items` where a sum is too large to be exact. */
+const exactSums = (rows: ReadonlyArray<InvoiceItemRow>): Result.Result<ReturnType<typeof sumsOf>, Rejection> => {
+  const sums = sumsOf(rows)
+  return [sums.subtotal, sums.tax_total, sums.total, sums.discount_total].every(Number.isSafeInteger)
+    ? Result.succeed(sums)
+    : Result.fail(invalidField("items", "The total is too large."))
+}
+
+const columns_of_any_status: ReadonlySet<string> = new Set(["custom_fields"])
+export const draftOnly = ({ status }: InvoiceRow, words: string): Result.Result<void, Rejection> =>
+  status === "draft"
+    ? Result.succeed(undefined)
+    : Result.fail(
+        invalidField("status", `The invoice is ${invoice_statuses[status].toLowerCase()}; only a draft can be ${words}.`)
+      )
+
+/** Fields that are absent stay; of an issued invoice only custom fields change. */
+export const updateInvoice = (
+  facts: UpdateFacts,
+  input: Pick<Input, "body"> & {
+    readonly values: UpdateValues
+    readonly rows: { readonly id: InvoiceRow }
+  },
+  context: DecideContext
+): Decided =>
+  Result.gen(function* () {
+    const { body, values } = input
+    const before = input.rows.id
+    const { items, ...sent } = values
+    if (Object.keys(body).length === 0 || Object.keys(body).some((name) => !columns_of_any_status.has(name)))
+      yield* draftOnly(before, "changed")
+    const custom =
+      "custom_fields" in body && body["custom_fields"] !== null
+        ? readCustomFields(facts.custom, body["custom_fields"], before.custom_fields, "update")
+        : undefined
+    if (custom !== undefined && Object.keys(custom.errors).length > 0) return yield* Result.fail(invalid(custom.errors))
+    const next: InvoiceRow = { ...before, ...sent, custom_fields: custom?.stored ?? before.custom_fields }
+    const isMoved = next.member_id !== before.member_id
+    if (isMoved) {
+      if (next.opportunity_id !== null)
+        return yield* Result.fail(
+          invalidField("member_id", "The customer is that of the opportunity; take the opportunity off first.")
+        )
+      yield* billable(facts.member)
+    }
+    if (next.opportunity_id !== before.opportunity_id) yield* sameCustomer(facts.opportunity, next.member_id)
+    const rows = yield* rowsAfter({ next, isMoved, items, raw: body["items"] }, facts, context)
+    const sums = rows === undefined ? {} : yield* exactSums(rows)
+    const set = changedColumns(before, { ...next, ...sums })
+    const replaced = rows === undefined ? undefined : difference(facts.items, rows)
+    const change = invoiceChange(before, set)
+    return {
+      events:
+        Object.keys(set).length === 0 && replaced === undefined
+          ? []
+          : [invoiceUpdated.make({ ...change, ...(replaced === undefined ? {} : { items: replaced }) })],
+      result: { id: before.id }
+    }
+  })
+
+/** The rows after an update; undefined where nothing about them was asked. Another customer is taxed anew. */
+const rowsAfter = (
+  asked: {
+    readonly next: InvoiceRow
+    readonly isMoved: boolean
+    readonly items: ReadonlyArray<SentItem> | null | undefined
+    readonly raw: Json | undefined
+  },
+  facts: UpdateFacts,
+  context: DecideContext
+): Result.Result<ReadonlyArray<InvoiceItemRow> | undefined, Rejection> => {
+  const { isMoved, items, next, raw } = asked
+  const stored = isMoved ? retaxed(next, facts) : facts.items
+  if (items === undefined || items === null) return Result.succeed(isMoved ? stored : undefined)
+  return Result.mapError(itemsFrom(next, items, raw, stored, facts, context), invalid)
+}
+const retaxed = (next: InvoiceRow, facts: UpdateFacts): ReadonlyArray<InvoiceItemRow> => {
+  const rows = facts.items.map((row) => ({
+    ...row,
+    ...rowTax(row.tax_class_id, resolveTax(facts.tax, facts.customer_tax_class_id, row.tax_class_id))
+  }))
+  return taxedItems(next, rows, new Map(facts.items.map((row) => [row.id, row])))
+}
+
+const changedColumns = (before: InvoiceRow, after: InvoiceRow): Partial<InvoiceRow> =>
+  Object.fromEntries(
+    Object.entries(after).filter(
+      ([name, value]) => !sameJson(((before as AnyRow)[name] ?? null) as Json, (value ?? null) as Json)
+    )
+  )
+/** What came, changed and went; undefined where nothing did. */
+const difference = (before: ReadonlyArray<InvoiceItemRow>, after: ReadonlyArray<InvoiceItemRow>) => {
+  const stored = new Map(before.map((row) => [row.id, row]))
+  const kept = new Set(after.map(({ id }) => id))
+  const added = after.filter(({ id }) => !stored.has(id)).map(withoutStamps)
+  const removed = before.filter(({ id }) => !kept.has(id)).map(({ id }) => id)
+  const altered = after.flatMap((row) => {
+    const earlier = stored.get(row.id)
+    const set =
+      earlier === undefined
+        ? []
+        : Object.entries(without(row, "id", "created_at", "updated_at", "deleted_at")).filter(
+            ([name, value]) => !sameJson(((earlier as AnyRow)[name] ?? null) as Json, (value ?? null) as Json)
+          )
+    return set.length === 0 ? [] : [{ ...(Object.fromEntries(set) as JsonObject), id: row.id }]
+  })
+  return added.length + removed.length + altered.length === 0 ? undefined : { added, altered, removed }
+}
+
+export const deleteInvoice = (row: InvoiceRow): Decided =>
+  Result.map(draftOnly(row, "deleted"), () => ({
+    events: [invoiceDeleted.make({ id: row.id })],
+    result: { id: row.id }
+  }))
+
+export interface IssueFacts {
+  readonly items: number
+  readonly member: MemberRow | undefined
+  readonly billed_to: NamedParty | null
+  readonly billed_by: NamedParty
+  /** Deposits its rows take off that an issued invoice takes off already, or that are no longer there to be taken off. */
+  readonly spent_deposits: ReadonlyArray<string>
+}
+export const issueInvoice = (
+  row: InvoiceRow,
+  facts: IssueFacts,
+  asked: { readonly issued_at?: string | null; readonly due_at?: string | null },
+  context: DecideContext
+): Decided =>
+  Result.gen(function* () {
+    yield* draftOnly(row, "issued")
+    if (facts.items === 0) return yield* Result.fail(invalidField("items", "An invoice without rows cannot be issued."))
+    const member = yield* billable(facts.member)
+    if (row.total < 0)
+      return yield* Result.fail(
+        invalidField("total", "The total is below zero; take deductions off, or issue a credit note instead.")
+      )
+    if (facts.spent_deposits.length > 0)
+      return yield* Result.fail(
+        invalidField("items", `Take off the deduction of ${facts.spent_deposits.join(", ")}: it was deducted or undone.`)
+      )
+    const issued_at = asked.issued_at ?? context.now
+    if (issued_at > context.now)
+      return yield* Result.fail(invalidField("issued_at", "The issued at field must not be in the future."))
+    const due_at = asked.due_at ?? row.due_at ?? plusDays(issued_at, row.payment_terms_days ?? termsOf(member))
+    if (due_at < issued_at)
+      return yield* Result.fail(
+        invalidField("due_at", "The due at field must not be before the day of issue; send a later due_at.")
+      )
+    const set = {
+      number: nextDocumentNumber(row.type === "proforma" ? "proforma" : "invoice", row.store_id, context),
+      ...settled(row, { paid: 0, credited: 0 }, context.now),
+      issued_at,
+      due_at,
+      billed_to: facts.billed_to,
+      billed_by: facts.billed_by
+    }
+    return { events: [invoiceIssued.make(invoiceChange(row, set))], result: { id: row.id } }
+  })
+
+export interface VoidFacts {
+  readonly credit_notes: number
+  /** Names of issued invoices that take this deposit off. */
+  readonly deducted_by: ReadonlyArray<string>
+}
+/** An invoice of nothing is paid as it is issued; it is voided like one that nobody paid. */
+export const voidInvoice = (row: InvoiceRow, facts: VoidFacts, reason: string | null, context: DecideContext): Decided =>
+  Result.gen(function* () {
+    const refuse = (text: string) => Result.fail(invalidField("status", text))
+    if (row.amount_paid !== 0)
+      return yield* refuse("The invoice has payments; refund them first, or issue a credit note.")
+    if (facts.credit_notes > 0) return yield* refuse("The invoice has a credit note and cannot be voided.")
+    if (row.status !== "issued" && !(row.status === "paid" && row.total === 0))
+      return yield* refuse(
+        row.status === "draft"
+          ? "The invoice is a draft; delete it instead."
+          : `The invoice is ${invoice_statuses[row.status].toLowerCase()} and cannot be voided.`
+      )
+    if (facts.deducted_by.length > 0)
+      return yield* refuse(`The deposit is taken off by ${facts.deducted_by.join(", ")}; void that first.`)
+    const set = {
+      status: "voided",
+      amount_outstanding: 0,
+      paid_at: null,
+      voided_at: context.now,
+      void_reason: reason
+    } as const
+    return { events: [invoiceVoided.make(invoiceChange(row, set))], result: { id: row.id } }
+  })

@@ -1,0 +1,140 @@
+/** What the rules of invoices must know, read in the transaction. */
+import { Effect } from "effect"
+import { customFieldFacts } from "../../kernel/custom-field.ts"
+import type { Failure, Input } from "../../kernel/endpoint.ts"
+import { lockStreams } from "../../kernel/engine.ts"
+import { baseCurrency } from "../../kernel/settings.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { members } from "../../members/schema.ts"
+import { opportunities } from "../../opportunities/schema.ts"
+import { products } from "../../products/schema.ts"
+import { currencies, exchangeRateAt } from "../../reference-data/currencies.ts"
+import { taxFacts } from "../../reference-data/tax.ts"
+import { invoiceStream } from "../events.ts"
+import { buyerOf, sellerOf } from "../parties.ts"
+import { credit_notes, invoice_items, type InvoiceRow, invoices } from "../schema.ts"
+import type { CreateFacts, HeaderFacts, IssueFacts, UpdateFacts, VoidFacts } from "./decide.ts"
+import type { CreateValues, SentItem, UpdateValues } from "./fields.ts"
+
+interface Named {
+  readonly member_id: number
+  readonly opportunity_id: number | null
+  readonly items: ReadonlyArray<SentItem>
+}
+const headerFacts = Effect.fnUntraced(function* ({
+  items,
+  member_id,
+  opportunity_id
+}: Named): Effect.fn.Return<HeaderFacts, Failure, Store> {
+  const store = yield* Store
+  const member = yield* store.get(members, member_id)
+  const product_ids = [...new Set(items.flatMap(({ product_id }) => product_id ?? []))]
+  return {
+    member,
+    opportunity: opportunity_id === null ? undefined : yield* store.get(opportunities, opportunity_id),
+    custom: yield* customFieldFacts("Invoice"),
+    products: new Map((yield* store.getMany(products, product_ids)).map((row) => [row.id, row])),
+    tax: yield* taxFacts,
+    customer_tax_class_id: member?.sale_tax_class_id ?? null
+  }
+})
+
+/** The rate of a currency to the base, as it is kept with a document. */
+export const rateToBase = (code: string, { now, settings }: Pick<Input, "now" | "settings">) => {
+  const base_currency = baseCurrency(settings)
+  return exchangeRateAt({ from: code, to: base_currency, base_currency, at: now })
+}
+export const createFactsOf = Effect.fnUntraced(function* (
+  input: Pick<Input, "now" | "settings">,
+  values: CreateValues
+): Effect.fn.Return<CreateFacts, Failure, Store> {
+  const store = yield* Store
+  const facts = yield* headerFacts({
+    member_id: values.member_id ?? 0,
+    opportunity_id: values.opportunity_id ?? null,
+    items: values.items ?? []
+  })
+  const code =
+    values.currency ??
+    values.currency_code ??
+    facts.member?.default_currency_code ??
+    baseCurrency(input.settings)
+  const [known] = yield* store.find(currencies, { code }, { limit: 1 })
+  return {
+    ...facts,
+    currency: { code, is_enabled: known?.is_enabled ?? false },
+    exchange_rate: yield* rateToBase(code, input)
+  }
+})
+
+const inOrder = { order: ["sort_order", "id"] }
+export const itemsOf = Effect.fnUntraced(function* (invoice_id: number) {
+  return yield* (yield* Store).find(invoice_items, { invoice_id }, inOrder)
+})
+export const updateFactsOf = Effect.fnUntraced(function* (
+  row: InvoiceRow,
+  sent: UpdateValues
+): Effect.fn.Return<UpdateFacts, Failure, Store> {
+  const named = {
+    member_id: sent.member_id ?? row.member_id,
+    opportunity_id: sent.opportunity_id === undefined ? row.opportunity_id : sent.opportunity_id,
+    items: sent.items ?? []
+  }
+  return { ...(yield* headerFacts(named)), items: yield* itemsOf(row.id) }
+})
+
+/** Statuses of invoices that count: issued, and not undone. */
+export const standing_statuses = ["issued", "partially_paid", "paid", "credited"] as const
+const nameOf = ({ id, number }: Pick<InvoiceRow, "id" | "number">): string => `invoice ${number ?? `(id ${id})`}`
+/** Issued invoices with rows that take these deposits off, by deposit. Two queries. */
+export const deductionsOf = Effect.fnUntraced(function* (deposit_ids: ReadonlyArray<number>) {
+  const store = yield* Store
+  const rows = deposit_ids.length === 0 ? [] : yield* store.find(invoice_items, { deposit_invoice_id: deposit_ids })
+  const holders = (yield* store.getMany(
+    invoices,
+    rows.map((row) => row.invoice_id)
+  )).filter(({ deleted_at, status }) => deleted_at === null && standing_statuses.some((one) => one === status))
+  const standing = new Map(holders.map((row) => [row.id, row]))
+  return Map.groupBy(
+    rows.flatMap((row) => {
+      const holder = standing.get(row.invoice_id)
+      return holder === undefined || row.deposit_invoice_id === null
+        ? []
+        : [{ deposit_id: row.deposit_invoice_id, holder }]
+    }),
+    ({ deposit_id }) => deposit_id
+  )
+})
+
+export const issueFactsOf = Effect.fnUntraced(function* (
+  row: InvoiceRow,
+  { settings }: Pick<Input, "settings">
+): Effect.fn.Return<IssueFacts, Failure, Store> {
+  const store = yield* Store
+  const items = yield* itemsOf(row.id)
+  const deposit_ids = [...new Set(items.flatMap((item) => item.deposit_invoice_id ?? []))]
+  // Two invoices that take one deposit off wait for each other here.
+  yield* lockStreams(deposit_ids.map(invoiceStream))
+  const deducted = yield* deductionsOf(deposit_ids)
+  const spent = (yield* store.getMany(invoices, deposit_ids)).filter(
+    (deposit) => deducted.has(deposit.id) || deposit.status === "voided" || deposit.status === "credited"
+  )
+  return {
+    items: items.length,
+    member: yield* store.get(members, row.member_id),
+    billed_to: yield* buyerOf(row.member_id),
+    billed_by: yield* sellerOf(row.store_id, settings),
+    spent_deposits: spent.map((deposit) => `deposit ${deposit.number ?? deposit.id}`)
+  }
+})
+
+export const voidFactsOf = Effect.fnUntraced(function* (
+  row: InvoiceRow
+): Effect.fn.Return<VoidFacts, Failure, Store> {
+  const notes = yield* (yield* Store).find(credit_notes, { invoice_id: row.id }, { limit: 1 })
+  const deducted = row.type === "deposit" ? ((yield* deductionsOf([row.id])).get(row.id) ?? []) : []
+  return {
+    credit_notes: notes.length,
+    deducted_by: [...new Set(deducted.map(({ holder }) => nameOf(holder)))]
+  }
+})
