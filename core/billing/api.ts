@@ -2,6 +2,8 @@
 import type { Slice } from "../kernel/catalogue.ts"
 import { checkoutEndpoints } from "./checkout/api.ts"
 import { creditNoteReads } from "./credits/query.ts"
+import { eInvoiceEndpoints } from "./einvoice/api.ts"
+import { eInvoiceSettings } from "./einvoice/settings.ts"
 import { billingEvents } from "./events.ts"
 import { invoiceEndpoints } from "./invoices/api.ts"
 import { invoicedFlag } from "./invoices/reactions.ts"
@@ -14,7 +16,7 @@ export const billingSlice: Slice = {
   tables: [invoices, invoice_items, payments, credit_notes, credit_note_items],
   resources: [invoiceResource, creditNoteResource],
   events: billingEvents,
-  endpoints: [...invoiceEndpoints, ...checkoutEndpoints, ...creditNoteReads],
-  settings: numberingSettings,
+  endpoints: [...invoiceEndpoints, ...checkoutEndpoints, ...creditNoteReads, ...eInvoiceEndpoints],
+  settings: { ...numberingSettings, ...eInvoiceSettings },
   react: [invoicedFlag]
 }

@@ -30,7 +30,9 @@ export const inBaseCurrency = (
   { base_currency, currency_code, exchange_rate }: Pick<Source, "base_currency" | "currency_code" | "exchange_rate">
 ): string =>
   formatDecimal(
-    exact(minor).dividedBy(exact(10).pow(scaleOf(currency_code))).times(exact(exchange_rate)),
+    exact(minor)
+      .dividedBy(exact(10).pow(scaleOf(currency_code)))
+      .times(exact(exchange_rate)),
     Math.min(decimals_max, scaleOf(base_currency))
   )
 
@@ -76,12 +78,25 @@ export const linePrice = (
     if (unit.times(exact(quantity)).minus(amount).abs().lessThan(slack))
       return { quantity: signed, price: unit.toFixed(scale), price_quantity: null, allowance: null }
   }
-  return { quantity: signed, price: amountText(Math.abs(net), currency_code), price_quantity: quantity, allowance: null }
+  return {
+    quantity: signed,
+    price: amountText(Math.abs(net), currency_code),
+    price_quantity: quantity,
+    allowance: null
+  }
 }
 const amountOf = (minor: number, currency: string) => exact(minor).dividedBy(exact(10).pow(scaleOf(currency)))
 
-const allowanceOf = (row: SourceRow, before: number, discount: number, currency: string): LineAllowance => ({
-  amount: amountText(discount, currency),
-  base: amountText(before, currency),
-  percent: row.discount_percent === null ? null : plainText(row.discount_percent)
-})
+/** The percentage is left out where rounding to whole yen took the discount away from it. */
+const allowanceOf = (row: SourceRow, before: number, discount: number, currency: string): LineAllowance => {
+  const percent = row.discount_percent
+  const missed =
+    percent === null
+      ? undefined
+      : amountOf(before, currency).times(exact(percent)).dividedBy(100).minus(amountOf(discount, currency))
+  return {
+    amount: amountText(discount, currency),
+    base: amountText(before, currency),
+    percent: percent === null || missed?.abs().greaterThan(slack) === true ? null : plainText(percent)
+  }
+}

@@ -116,7 +116,12 @@ const noteOf = ({ notes, rows }: Source): string | null => {
   return texts.length === 0 ? null : texts.join("\n")
 }
 const oneLine = (text: string | null): string | null => {
-  const joined = text?.split(/[\r\n]+/).map((part) => part.trim()).filter((part) => part !== "").join(", ") ?? ""
+  const joined =
+    text
+      ?.split(/[\r\n]+/)
+      .map((part) => part.trim())
+      .filter((part) => part !== "")
+      .join(", ") ?? ""
   return joined === "" ? null : joined
 }
 

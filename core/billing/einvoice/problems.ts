@@ -78,12 +78,12 @@ const addressProblems = ({ buyer, seller }: Source, form: EInvoiceForm): Readonl
   const shape = "such as 0088:1234567890128: the scheme's four digits, a colon and the id"
   const isMalformed = (id: string | null): boolean => id !== null && !isBlank(id) && parsePeppolId(id) === undefined
   return [
-    when(isMalformed(seller.peppol_id), "company.peppol_id", `company.peppol_id must be ${shape}.`),
+    when(isMalformed(seller.peppol_id), "einvoice.peppol_id", `einvoice.peppol_id must be ${shape}.`),
     when(isMalformed(buyer.peppol_id), "member.peppol_id", `The member's peppol_id must be ${shape}.`),
     when(
       form === "ubl" && endpointOf(seller) === null,
-      "company.peppol_id",
-      "Peppol needs the seller's address: set company.peppol_id or company.email in the settings."
+      "einvoice.peppol_id",
+      "Peppol needs the seller's address: set einvoice.peppol_id or company.email in the settings."
     ),
     when(
       form === "ubl" && endpointOf(buyer) === null,

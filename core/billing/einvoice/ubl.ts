@@ -74,9 +74,7 @@ const partyOf = (party: Party): Elements =>
       leaf("cbc:CountrySubentity", party.county),
       group("cac:Country", leaf("cbc:IdentificationCode", party.country_code))
     ),
-    party.vat_id === null
-      ? []
-      : group("cac:PartyTaxScheme", leaf("cbc:CompanyID", party.vat_id), taxScheme("VAT")),
+    party.vat_id === null ? [] : group("cac:PartyTaxScheme", leaf("cbc:CompanyID", party.vat_id), taxScheme("VAT")),
     party.tax_registration === null
       ? []
       : group("cac:PartyTaxScheme", leaf("cbc:CompanyID", party.tax_registration), taxScheme("TAX")),
@@ -109,9 +107,7 @@ const taxTotals = ({ accounting, currency, totals, vat }: EInvoice): Elements =>
     money("cbc:TaxAmount", totals.tax, currency),
     vat.flatMap((one) => vatOf(one, currency))
   ),
-  ...(accounting === null
-    ? []
-    : group("cac:TaxTotal", money("cbc:TaxAmount", accounting.tax, accounting.currency)))
+  ...(accounting === null ? [] : group("cac:TaxTotal", money("cbc:TaxAmount", accounting.tax, accounting.currency)))
 ]
 const vatOf = (vat: VatGroup, currency: string): Elements =>
   group(
