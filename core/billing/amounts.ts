@@ -59,9 +59,7 @@ export const taxedRows = (
   ofGroup: GroupTax = groupTax(prices_include_tax)
 ): ReadonlyArray<TaxedRow> => {
   const taxed = rows.map(({ fixed }): TaxedRow | undefined =>
-    fixed === undefined
-      ? undefined
-      : { subtotal: fixed.net, tax_total: fixed.tax, total: fixed.net + fixed.tax }
+    fixed === undefined ? undefined : { subtotal: fixed.net, tax_total: fixed.tax, total: fixed.net + fixed.tax }
   )
   const own = [...rows.keys()].filter((at) => taxed[at] === undefined)
   const each = groupTax(prices_include_tax)
@@ -94,7 +92,12 @@ const taxableAt = (rows: ReadonlyArray<Taxable>, at: number): Taxable => {
 type Summed = Pick<InvoiceItemRow, "subtotal" | "discount_amount" | "tax_total" | "total"> & RowTax
 /** One row for each class and rate, the highest rate first. Rows without a rate are texts. */
 export const taxSummary = (rows: ReadonlyArray<Summed>): ReadonlyArray<TaxSummaryRow> =>
-  [...Map.groupBy(rows.filter(({ tax_rate }) => tax_rate !== null), groupKey).values()]
+  [
+    ...Map.groupBy(
+      rows.filter(({ tax_rate }) => tax_rate !== null),
+      groupKey
+    ).values()
+  ]
     .map((group): TaxSummaryRow => {
       const { tax_class_id = null, tax_rate = null, tax_rate_id = null, tax_rate_name = null } = group[0] ?? {}
       const [net, tax] = [group.map((row) => row.subtotal), group.map((row) => row.tax_total)].map(sum)

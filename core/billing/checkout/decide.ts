@@ -44,8 +44,7 @@ export const copiedCustomFields = (
 ): { readonly [id: string]: Json } => {
   const copies = to.definitions.flatMap((own) => {
     const source = from.definitions.find(
-      (one) =>
-        one.name === own.name && one.field_type === own.field_type && one.list_name_id === own.list_name_id
+      (one) => one.name === own.name && one.field_type === own.field_type && one.list_name_id === own.list_name_id
     )
     const value = source === undefined ? undefined : values[String(source.id)]
     return value === undefined || value === null ? [] : [[String(own.id), value] as const]
@@ -98,7 +97,9 @@ export const checkout = (facts: CheckoutFacts, asked: CheckoutAsked, context: De
     const whole = billedRows(facts.source, header)
     const billed = asked.percent === null ? whole : partRows(whole, asked.percent, header, opportunity.subject)
     if (billed.length === 0)
-      return yield* Result.fail(invalidField("items", "Nothing of the opportunity is charged, so there is nothing to bill."))
+      return yield* Result.fail(
+        invalidField("items", "Nothing of the opportunity is charged, so there is nothing to bill.")
+      )
     const deducted =
       asked.type === "standard" && asked.deduct_deposits
         ? depositRows(facts.deposits, sumsOf(billed).total, header, billed.length)
@@ -119,22 +120,19 @@ const draftOf = (
   { custom }: CheckoutFacts,
   context: DecideContext
 ) =>
-  Result.map(
-    snapshotRate(opportunity.exchange_rate, opportunity.currency_code),
-    (exchange_rate): InvoiceRow => ({
-      ...newInvoice(context.id(invoices)),
-      type,
-      subject: opportunity.subject,
-      reference: opportunity.reference,
-      member_id: member.id,
-      store_id: opportunity.store_id,
-      opportunity_id: opportunity.id,
-      version_id: opportunity.active_version_id === 0 ? null : opportunity.active_version_id,
-      currency_code: opportunity.currency_code,
-      exchange_rate,
-      // Its rows are net, whatever prices of the opportunity are.
-      prices_include_tax: false,
-      payment_terms_days: termsOf(member),
-      custom_fields: copiedCustomFields(custom, opportunity.custom_fields)
-    })
-  )
+  Result.map(snapshotRate(opportunity.exchange_rate, opportunity.currency_code), (exchange_rate): InvoiceRow => ({
+    ...newInvoice(context.id(invoices)),
+    type,
+    subject: opportunity.subject,
+    reference: opportunity.reference,
+    member_id: member.id,
+    store_id: opportunity.store_id,
+    opportunity_id: opportunity.id,
+    version_id: opportunity.active_version_id === 0 ? null : opportunity.active_version_id,
+    currency_code: opportunity.currency_code,
+    exchange_rate,
+    // Its rows are net, whatever prices of the opportunity are.
+    prices_include_tax: false,
+    payment_terms_days: termsOf(member),
+    custom_fields: copiedCustomFields(custom, opportunity.custom_fields)
+  }))

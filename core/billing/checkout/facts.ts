@@ -58,10 +58,7 @@ const depositsOf = Effect.fnUntraced(function* (
   const notes = Map.groupBy(yield* store.find(credit_notes, { invoice_id: ids }), (note) => note.invoice_id)
   return issued
     .filter(({ id }) => !deducted.has(id))
-    .map((invoice) => ({
-      invoice,
-      credited: (notes.get(invoice.id) ?? []).flatMap((note) => note.tax_summary)
-    }))
+    .map((invoice) => ({ invoice, credited: (notes.get(invoice.id) ?? []).flatMap((note) => note.tax_summary) }))
 })
 
 export const checkoutFactsOf = Effect.fnUntraced(function* (

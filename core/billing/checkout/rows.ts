@@ -44,14 +44,13 @@ const chargedLine = ({ header, products }: CheckoutSource, line: ItemRow): Charg
     row: {
       opportunity_item_id: line.id,
       product_id: line.item_id,
-      item_type: line.item_type === "text" || (line.item_type === "service" && product === undefined) ? "custom" : "product",
+      item_type:
+        line.item_type === "text" || (line.item_type === "service" && product === undefined) ? "custom" : "product",
       name: line.name,
       description: line.description,
       quantity: line.quantity,
       revenue_group_id:
-        line.revenue_group_id ??
-        (is_sale ? product?.sale_revenue_group_id : product?.rental_revenue_group_id) ??
-        null,
+        line.revenue_group_id ?? (is_sale ? product?.sale_revenue_group_id : product?.rental_revenue_group_id) ?? null,
       starts_at: is_sale ? null : (line.starts_at ?? header.charge_starts_at ?? header.starts_at),
       ends_at: is_sale ? null : (line.ends_at ?? header.charge_ends_at ?? header.ends_at)
     }
@@ -177,7 +176,9 @@ const ratesAndGroups = (
 const exactNets = (parts: ReadonlyArray<Charged>, net: number): ReadonlyArray<Charged> => {
   const missing = net - sum(parts.map((part) => part.net))
   const at = parts.findLastIndex((part) => part.net !== 0)
-  return missing === 0 ? parts : parts.map((part, index) => (index === at ? { ...part, net: part.net + missing } : part))
+  return missing === 0
+    ? parts
+    : parts.map((part, index) => (index === at ? { ...part, net: part.net + missing } : part))
 }
 
 /** A hundredth of the row: more than that would not be the rounding of a price. */

@@ -63,7 +63,9 @@ export const linePrice = (
   const price = amountOf(Math.abs(row.unit_price), currency_code)
   const before = Number(timesMoney(Math.abs(row.unit_price), row.quantity))
   const discount = Math.abs(row.discount_amount)
-  const comes = before - discount === Math.abs(net) && (discount === 0 || !is_negative)
+  // Without a percentage it is the rounding of a price, and nobody was granted anything.
+  const is_shown = discount === 0 || (row.discount_percent !== null && !is_negative)
+  const comes = is_shown && before - discount === Math.abs(net)
   const is_close = price.times(exact(quantity)).minus(amountOf(before, currency_code)).abs().lessThanOrEqualTo(slack)
   if (!prices_include_tax && comes && is_close && fits(before, currency_code) && fits(discount, currency_code)) {
     return {

@@ -9,11 +9,11 @@ import { millisOf } from "../../values/time.ts"
 import { dayOf } from "../../values/zone.ts"
 import type { NamedParty } from "../schema.ts"
 import { amountText, inBaseCurrency, linePrice } from "./amounts.ts"
-import type { DatePeriod, EInvoice, Line, Party, UnitCode } from "./model.ts"
+import type { DatePeriod, EInvoice, Line, Party } from "./model.ts"
 import { endpointOf, taxNumbersOf } from "./numbers.ts"
 import { problemsOf } from "./problems.ts"
 import type { Source, SourceRow } from "./source.ts"
-import { type RowVat, vatGroups, vatOfRows } from "./vat.ts"
+import { type RowVat, vatGroups, vatOfRows, vatSums } from "./vat.ts"
 
 /** UBL for Peppol, or CII for Factur-X and ZUGFeRD. */
 export type EInvoiceForm = "ubl" | "cii"
@@ -56,7 +56,7 @@ const built = (source: Source, rows: ReadonlyArray<SourceRow>, vats: ReadonlyArr
     // A credit note is due at no date (BR-CO-25 wants either).
     payment_terms: is_credit ? `Set off against invoice ${source.preceding[0]?.number ?? ""}.` : null,
     lines: rows.map((row, at) => lineOf(source, row, at, vats[at], sign, periods[at] ?? null)),
-    vat: vatGroups(rows, vats, source.currency_code, sign),
+    vat: vatGroups(vatSums(rows, vats), source.currency_code, sign),
     totals: { net: amount(source.subtotal), tax: amount(source.tax_total), gross: amount(source.total) }
   }
 }
@@ -67,7 +67,6 @@ const accountingOf = (source: Source, sign: 1 | -1, is_outside: boolean): EInvoi
     ? null
     : { currency: source.base_currency, tax: inBaseCurrency(sign * source.tax_total, source) }
 
-const unit_codes: { readonly [K in SourceRow["unit"]]: UnitCode } = { day: "DAY", hour: "HUR", piece: "C62" }
 const lineOf = (
   source: Source,
   row: SourceRow,
@@ -79,7 +78,6 @@ const lineOf = (
   id: String(at + 1),
   name: oneLine(row.name) ?? "–",
   description: row.description,
-  unit: unit_codes[row.unit],
   net: amountText(sign * row.subtotal, source.currency_code),
   ...linePrice({ ...row, unit_price: sign * row.unit_price }, sign * row.subtotal, source),
   category: vat?.category ?? "Z",

@@ -8,6 +8,7 @@ import {
   type EInvoice,
   type Line,
   type Party,
+  unit_code,
   paymentMeansCode,
   type VatGroup
 } from "./model.ts"
@@ -65,10 +66,10 @@ const lineOf = (line: Line): Elements =>
       group(
         "ram:NetPriceProductTradePrice",
         leaf("ram:ChargeAmount", line.price),
-        leaf("ram:BasisQuantity", line.price_quantity, { unitCode: line.unit })
+        leaf("ram:BasisQuantity", line.price_quantity, { unitCode: unit_code })
       )
     ),
-    group("ram:SpecifiedLineTradeDelivery", leaf("ram:BilledQuantity", line.quantity, { unitCode: line.unit })),
+    group("ram:SpecifiedLineTradeDelivery", leaf("ram:BilledQuantity", line.quantity, { unitCode: unit_code })),
     group(
       "ram:SpecifiedLineTradeSettlement",
       group(

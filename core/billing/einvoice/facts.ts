@@ -11,13 +11,12 @@ import {
   credit_note_items,
   type CreditNoteRow,
   invoice_items,
-  type InvoiceItemRow,
   type InvoiceRow,
   invoices,
   type NamedParty
 } from "../schema.ts"
 import type { VatCategory } from "./model.ts"
-import type { RateReport, Source, SourceRow } from "./source.ts"
+import type { RateReport, Source } from "./source.ts"
 
 const categories: { readonly [K in VatCategoryWord]: VatCategory } = {
   standard: "S",
@@ -43,7 +42,7 @@ export const invoiceSource = Effect.fnUntraced(function* (invoice: InvoiceRow, s
     prices_include_tax: invoice.prices_include_tax,
     notes: [invoice.subject, invoice.notes],
     reference: invoice.reference,
-    rows: items.map(sourceRow),
+    rows: items,
     preceding: deposits.flatMap(({ issued_at, number }) => (number === null ? [] : [{ number, issued_at }]))
   } satisfies Source
 })
@@ -71,7 +70,6 @@ export const creditNoteSource = Effect.fnUntraced(function* (note: CreditNoteRow
         ...row,
         item_type: of?.item_type ?? "custom",
         description: of?.description ?? null,
-        unit: "piece" as const,
         discount_percent: null,
         discount_amount: 0,
         starts_at: of?.starts_at ?? null,
@@ -81,8 +79,6 @@ export const creditNoteSource = Effect.fnUntraced(function* (note: CreditNoteRow
     preceding: invoice?.number == null ? [] : [{ number: invoice.number, issued_at: invoice.issued_at }]
   } satisfies Source
 })
-
-const sourceRow = (row: InvoiceItemRow): SourceRow => ({ ...row, unit: "piece" })
 
 type Document = InvoiceRow | CreditNoteRow
 const commonSource = Effect.fnUntraced(function* (

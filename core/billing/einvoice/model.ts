@@ -7,8 +7,6 @@
 export type VatCategory = "S" | "Z" | "E" | "AE" | "O"
 /** Invoice, prepayment invoice, credit note (BT-3). */
 export type DocumentCode = "380" | "386" | "381"
-/** UN/ECE Recommendation 20: day, hour, one. */
-export type UnitCode = "DAY" | "HUR" | "C62"
 
 /** Where a network delivers to: a scheme of the EAS list with an id in it (BT-34, BT-49). */
 export interface Endpoint {
@@ -51,7 +49,6 @@ export interface Line {
   readonly description: string | null
   /** Below zero where the line takes something off: prices never are (BR-27). */
   readonly quantity: string
-  readonly unit: UnitCode
   /** BT-131. */
   readonly net: string
   /** BT-146, without VAT: of one unit, or of `price_quantity` units. */
@@ -108,3 +105,5 @@ export interface EInvoice {
 export const paymentMeansCode = (currency: string): string => (currency === "EUR" ? "58" : "30")
 /** UNTDID 5189: discount. */
 export const discount_code = "95"
+/** UN/ECE Recommendation 20: one. Rows have no unit of their own, and their price covers the whole hire. */
+export const unit_code = "C62"

@@ -7,7 +7,7 @@ import { fits } from "./amounts.ts"
 import type { EInvoiceForm } from "./build.ts"
 import { endpointOf, parsePeppolId, taxNumbersOf } from "./numbers.ts"
 import type { Source, SourceRow } from "./source.ts"
-import type { RowVat } from "./vat.ts"
+import { isOtherTax, type RowVat, vatSums } from "./vat.ts"
 
 type Problem = readonly [field: string, text: string] | undefined
 const when = (is_wrong: boolean, field: string, text: string): Problem => (is_wrong ? [field, text] : undefined)
@@ -93,7 +93,7 @@ const addressProblems = ({ buyer, seller }: Source, form: EInvoiceForm): Readonl
   ]
 }
 
-// BR-16, BR-E-10, BR-O-11 to BR-O-14, BR-DEC-*
+// BR-16, BR-CO-17, BR-E-10, BR-O-11 to BR-O-14, BR-DEC-*
 const rowProblems = (
   source: Source,
   rows: ReadonlyArray<SourceRow>,
@@ -112,6 +112,11 @@ const rowProblems = (
       [...amounts, source.subtotal, source.tax_total, source.total].some((one) => !fits(one, source.currency_code)),
       "currency_code",
       `An e-invoice holds two decimals at most, and this one has thousandths of ${source.currency_code}: send it as PDF.`
+    ),
+    when(
+      vatSums(rows, vats).some((one) => isOtherTax(one, source.currency_code)),
+      "tax_total",
+      "Its tax is not what its rates come to, so an e-invoice of it would be refused: send it as PDF, or credit it and bill anew."
     ),
     ...vats.map(({ category, report }, at) =>
       when(

@@ -9,7 +9,6 @@ export interface SourceRow {
   readonly name: string
   readonly description: string | null
   readonly quantity: string
-  readonly unit: "day" | "hour" | "piece"
   readonly unit_price: number
   readonly discount_percent: string | null
   readonly discount_amount: number

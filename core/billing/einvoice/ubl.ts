@@ -5,6 +5,7 @@ import {
   type EInvoice,
   type Line,
   type Party,
+  unit_code,
   paymentMeansCode,
   type VatCategory,
   type VatGroup
@@ -137,7 +138,7 @@ const lineOf = (line: Line, { currency }: EInvoice, kind: "Invoice" | "CreditNot
   group(
     `cac:${kind}Line`,
     leaf("cbc:ID", line.id),
-    leaf(kind === "Invoice" ? "cbc:InvoicedQuantity" : "cbc:CreditedQuantity", line.quantity, { unitCode: line.unit }),
+    leaf(kind === "Invoice" ? "cbc:InvoicedQuantity" : "cbc:CreditedQuantity", line.quantity, { unitCode: unit_code }),
     money("cbc:LineExtensionAmount", line.net, currency),
     periodOf(line.period),
     line.allowance === null
@@ -160,7 +161,7 @@ const lineOf = (line: Line, { currency }: EInvoice, kind: "Invoice" | "CreditNot
     group(
       "cac:Price",
       money("cbc:PriceAmount", line.price, currency),
-      leaf("cbc:BaseQuantity", line.price_quantity, { unitCode: line.unit })
+      leaf("cbc:BaseQuantity", line.price_quantity, { unitCode: unit_code })
     )
   )
 const classified = (category: VatCategory, rate: string | null): Elements =>

@@ -1,5 +1,6 @@
 /** VAT categories of rows, and the breakdown by them (EN 16931 BG-23, BR-S-*, BR-Z-*, BR-E-*, BR-AE-*, BR-O-*). */
-import { compareDecimals } from "../../values/decimal.ts"
+import { scaleOf } from "../../values/currency.ts"
+import { compareDecimals, exact } from "../../values/decimal.ts"
 import { amountText, plainText } from "./amounts.ts"
 import type { VatCategory, VatGroup } from "./model.ts"
 import type { RateReport, Source, SourceRow } from "./source.ts"
@@ -36,41 +37,55 @@ const reasons: { readonly [K in VatCategory]: { readonly code: string | null; re
   O: { code: "VATEX-EU-O", text: "Not subject to VAT" }
 }
 
-/** One group for each category and rate, the highest rate first. Tax is what the rows say: it was rounded when billed. */
-export const vatGroups = (
-  rows: ReadonlyArray<SourceRow>,
-  vats: ReadonlyArray<RowVat>,
-  currency: string,
-  sign: 1 | -1
-): ReadonlyArray<VatGroup> => {
-  interface Sum {
-    readonly vat: RowVat
-    net: number
-    tax: number
-    readonly reasons: Set<string>
-  }
-  const sums = new Map<string, Sum>()
-  for (const [at, row] of rows.entries()) {
-    const vat = vats[at]
-    if (vat === undefined) continue
-    const key = `${vat.category} ${vat.rate}`
-    const sum = sums.get(key) ?? { vat, net: 0, tax: 0, reasons: new Set<string>() }
-    sum.net += sign * row.subtotal
-    sum.tax += sign * row.tax_total
-    const said = vat.report.reason?.trim() ?? ""
-    if (said !== "" && needsReason(vat.category)) sum.reasons.add(said)
-    sums.set(key, sum)
-  }
-  return [...sums.values()]
-    .sort((one, other) => compareDecimals(other.vat.rate ?? "-1", one.vat.rate ?? "-1"))
-    .map(({ net, reasons: said, tax, vat: { category, rate } }) => ({
-      category,
-      rate,
-      net: amountText(net, currency),
-      tax: amountText(tax, currency),
-      reason: said.size === 0 ? reasons[category].text : [...said].join("; "),
-      reason_code: reasons[category].code
-    }))
+export interface VatSum {
+  readonly vat: RowVat
+  /** Minor units, with the signs of the rows. */
+  readonly net: number
+  readonly tax: number
+  readonly reasons: ReadonlyArray<string>
 }
+/** One for each category and rate, the highest rate first. Tax is what the rows say: it was rounded when billed. */
+export const vatSums = (rows: ReadonlyArray<SourceRow>, vats: ReadonlyArray<RowVat>): ReadonlyArray<VatSum> => {
+  const pairs = rows.flatMap((row, at) => {
+    const vat = vats[at]
+    return vat === undefined ? [] : [{ row, vat }]
+  })
+  return [...Map.groupBy(pairs, ({ vat }) => `${vat.category} ${vat.rate}`).values()]
+    .flatMap((group) => {
+      const vat = group[0]?.vat
+      if (vat === undefined) return []
+      const said = group.map((one) => one.vat.report.reason?.trim() ?? "").filter((reason) => reason !== "")
+      return {
+        vat,
+        net: group.reduce((sum, { row }) => sum + row.subtotal, 0),
+        tax: group.reduce((sum, { row }) => sum + row.tax_total, 0),
+        reasons: needsReason(vat.category) ? [...new Set(said)] : []
+      }
+    })
+    .sort((one, other) => compareDecimals(other.vat.rate ?? "-1", one.vat.rate ?? "-1"))
+}
+/**
+ * Whether the tax of a group is not its net times its rate (BR-CO-17): the official check takes less than one whole unit
+ * of the currency, which prices with tax in them and merged classes stay far below.
+ */
+export const isOtherTax = ({ net, tax, vat: { rate } }: VatSum, currency: string): boolean =>
+  rate === null || rate === "0"
+    ? tax !== 0
+    : exact(net)
+        .times(exact(rate))
+        .dividedBy(100)
+        .minus(tax)
+        .abs()
+        .greaterThanOrEqualTo(10 ** scaleOf(currency))
+
+export const vatGroups = (sums: ReadonlyArray<VatSum>, currency: string, sign: 1 | -1): ReadonlyArray<VatGroup> =>
+  sums.map(({ net, reasons: said, tax, vat: { category, rate } }) => ({
+    category,
+    rate,
+    net: amountText(sign * net, currency),
+    tax: amountText(sign * tax, currency),
+    reason: said.length === 0 ? reasons[category].text : said.join("; "),
+    reason_code: reasons[category].code
+  }))
 /** Categories that say why there is no VAT; exempt has no reason of its own. */
-export const needsReason = (category: VatCategory): boolean => category !== "S" && category !== "Z"
+const needsReason = (category: VatCategory): boolean => category !== "S" && category !== "Z"

@@ -25,8 +25,7 @@ const create = command("POST", path, {
   permission: "invoices.create",
   fields: createFields,
   creates: [invoices, invoice_items],
-  facts: (input) =>
-createFactsOf(input, input.values),
+  facts: (input) => createFactsOf(input, input.values),
   decide: createInvoice,
   respond: invoiceAnswer(created)
 })

@@ -45,7 +45,9 @@ export interface UpdateFacts extends HeaderFacts {
 const terms_default_days = 30
 /** Days until payment is due, as agreed with the customer. */
 export const termsOf = (member: Pick<MemberRow, "invoice_term_length"> | undefined): number =>
-  member !== undefined && member.invoice_term_length > 0 ? Math.min(member.invoice_term_length, 365) : terms_default_days
+  member !== undefined && member.invoice_term_length > 0
+    ? Math.min(member.invoice_term_length, 365)
+    : terms_default_days
 
 /** 422 on `member_id` for whoever cannot be billed. */
 export const billable = (member: MemberRow | undefined): Result.Result<MemberRow, Rejection> =>
@@ -54,10 +56,7 @@ export const billable = (member: MemberRow | undefined): Result.Result<MemberRow
     : member.membership_type === "user"
       ? Result.fail(invalidField("member_id", "A user cannot be billed; name an organisation, a contact or a venue."))
       : Result.succeed(member)
-const sameCustomer = (
-  opportunity: OpportunityRow | undefined,
-  member_id: number
-): Result.Result<void, Rejection> =>
+const sameCustomer = (opportunity: OpportunityRow | undefined, member_id: number): Result.Result<void, Rejection> =>
   opportunity !== undefined && opportunity.member_id !== member_id
     ? Result.fail(invalidField("opportunity_id", "The opportunity belongs to another customer."))
     : Result.succeed(undefined)
@@ -119,16 +118,16 @@ export const draftOnly = ({ status }: InvoiceRow, words: string): Result.Result<
   status === "draft"
     ? Result.succeed(undefined)
     : Result.fail(
-        invalidField("status", `The invoice is ${invoice_statuses[status].toLowerCase()}; only a draft can be ${words}.`)
+        invalidField(
+          "status",
+          `The invoice is ${invoice_statuses[status].toLowerCase()}; only a draft can be ${words}.`
+        )
       )
 
 /** Fields that are absent stay; of an issued invoice only custom fields change. */
 export const updateInvoice = (
   facts: UpdateFacts,
-  input: Pick<Input, "body"> & {
-    readonly values: UpdateValues
-    readonly rows: { readonly id: InvoiceRow }
-  },
+  input: Pick<Input, "body"> & { readonly values: UpdateValues; readonly rows: { readonly id: InvoiceRow } },
   context: DecideContext
 ): Decided =>
   Result.gen(function* () {
@@ -245,7 +244,10 @@ export const issueInvoice = (
       )
     if (facts.spent_deposits.length > 0)
       return yield* Result.fail(
-        invalidField("items", `Take off the deduction of ${facts.spent_deposits.join(", ")}: it was deducted or undone.`)
+        invalidField(
+          "items",
+          `Take off the deduction of ${facts.spent_deposits.join(", ")}: it was deducted or undone.`
+        )
       )
     const issued_at = asked.issued_at ?? context.now
     if (issued_at > context.now)
@@ -272,7 +274,12 @@ export interface VoidFacts {
   readonly deducted_by: ReadonlyArray<string>
 }
 /** An invoice of nothing is paid as it is issued; it is voided like one that nobody paid. */
-export const voidInvoice = (row: InvoiceRow, facts: VoidFacts, reason: string | null, context: DecideContext): Decided =>
+export const voidInvoice = (
+  row: InvoiceRow,
+  facts: VoidFacts,
+  reason: string | null,
+  context: DecideContext
+): Decided =>
   Result.gen(function* () {
     const refuse = (text: string) => Result.fail(invalidField("status", text))
     if (row.amount_paid !== 0)

@@ -55,10 +55,7 @@ export const createFactsOf = Effect.fnUntraced(function* (
     items: values.items ?? []
   })
   const code =
-    values.currency ??
-    values.currency_code ??
-    facts.member?.default_currency_code ??
-    baseCurrency(input.settings)
+    values.currency ?? values.currency_code ?? facts.member?.default_currency_code ?? baseCurrency(input.settings)
   const [known] = yield* store.find(currencies, { code }, { limit: 1 })
   return {
     ...facts,
@@ -128,13 +125,8 @@ export const issueFactsOf = Effect.fnUntraced(function* (
   }
 })
 
-export const voidFactsOf = Effect.fnUntraced(function* (
-  row: InvoiceRow
-): Effect.fn.Return<VoidFacts, Failure, Store> {
+export const voidFactsOf = Effect.fnUntraced(function* (row: InvoiceRow): Effect.fn.Return<VoidFacts, Failure, Store> {
   const notes = yield* (yield* Store).find(credit_notes, { invoice_id: row.id }, { limit: 1 })
   const deducted = row.type === "deposit" ? ((yield* deductionsOf([row.id])).get(row.id) ?? []) : []
-  return {
-    credit_notes: notes.length,
-    deducted_by: [...new Set(deducted.map(({ holder }) => nameOf(holder)))]
-  }
+  return { credit_notes: notes.length, deducted_by: [...new Set(deducted.map(({ holder }) => nameOf(holder)))] }
 })

@@ -31,7 +31,10 @@ export const itemFields = {
     describe: "Money in the invoice's currency, required of a new row; below zero it is a deduction"
   }),
   discount_percent: decimal({ scale: 2, min: "0", max: "100", nullable: true }),
-  tax_class_id: ref("product_tax_classes", { nullable: true, describe: "The product's unless given, else the default" }),
+  tax_class_id: ref("product_tax_classes", {
+    nullable: true,
+    describe: "The product's unless given, else the default"
+  }),
   revenue_group_id: ref("revenue_groups", { nullable: true }),
   starts_at: timestamp({ nullable: true }),
   ends_at: timestamp({ nullable: true }),

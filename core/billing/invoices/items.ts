@@ -43,8 +43,7 @@ export const itemsFrom = (
   const unsent = new Map(stored.map((row) => [row.id, row]))
   const frozen = new Map(stored.map((row) => [row.tax_class_id, pickTax(row)]))
   const taxOf = (tax_class_id: number | null): RowTax =>
-    frozen.get(tax_class_id) ??
-    rowTax(tax_class_id, resolveTax(facts.tax, facts.customer_tax_class_id, tax_class_id))
+    frozen.get(tax_class_id) ?? rowTax(tax_class_id, resolveTax(facts.tax, facts.customer_tax_class_id, tax_class_id))
   const rows = sent.map((one, at): InvoiceItemRow => {
     const fail = (field: string, text: string): void => {
       errors[`items.${at}.${field}`] ??= [text]
@@ -90,11 +89,7 @@ export const taxedItems = (
   const taxable = rows.map((row): Taxable => {
     const before = known.get(row.id)
     const same = before !== undefined && sameIn(row, before, amountColumns)
-    const amount = same
-      ? header.prices_include_tax
-        ? before.total
-        : before.subtotal
-      : (priced(row)?.amount ?? 0)
+    const amount = same ? (header.prices_include_tax ? before.total : before.subtotal) : (priced(row)?.amount ?? 0)
     const stands = same && before.deposit_invoice_id !== null && sameIn(row, before, taxColumns)
     return { amount, tax: pickTax(row), ...(stands ? { fixed: { net: before.subtotal, tax: before.tax_total } } : {}) }
   })

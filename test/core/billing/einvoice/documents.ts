@@ -57,7 +57,6 @@ export interface Sold {
   readonly rate?: number
   readonly days?: readonly [starts_at: string, ends_at: string]
   readonly description?: string
-  readonly unit?: SourceRow["unit"]
 }
 type Given = Partial<Omit<Source, "rows">> & { readonly sold: ReadonlyArray<Sold> }
 
@@ -107,7 +106,6 @@ const rowOf = (one: Sold, at: number): SourceRow => {
     name: one.name,
     description: one.description ?? null,
     quantity,
-    unit: one.unit ?? "piece",
     unit_price: one.price,
     discount_percent: one.percent ?? null,
     discount_amount,
@@ -172,10 +170,9 @@ const tour: ReadonlyArray<Sold> = [
     name: "Technician",
     quantity: "14.50",
     price: 3_333,
-    unit: "hour",
     days: ["2026-03-02T09:00:00.000Z", "2026-03-03T18:00:00.000Z"]
   },
-  { name: "Van", quantity: "4.00", price: 9_500, unit: "day" },
+  { name: "Van", quantity: "4.00", price: 9_500 },
   { name: "Damage waiver", price: 4_500, rate: 4 },
   { name: "Children's programme", price: 800, rate: 3 }
 ]

@@ -199,6 +199,16 @@ describe("what is missing for an electronic invoice is named with the way out", 
     expect(errorsOf(invoiceOf({ sold: [hire, { ...hire, rate: 6 }] }))).toHaveProperty(["items"])
     expect(errorsOf(invoiceOf({ sold: [] }))).toHaveProperty(["items"])
   })
+  it("of the tax: it is the rates', whatever was agreed otherwise", () => {
+    const invoice = invoiceOf({ sold: [hire] })
+    const taxed = (more: number): Source => ({
+      ...invoice,
+      rows: invoice.rows.map((row) => ({ ...row, tax_total: row.tax_total + more })),
+      tax_total: invoice.tax_total + more
+    })
+    expect(errorsOf(taxed(99))).toEqual({})
+    expect(errorsOf(taxed(100))).toHaveProperty(["tax_total"])
+  })
   it("of the currency: amounts in thousandths cannot be written", () => {
     const thousandths = invoiceOf({ currency_code: "KWD", sold: [{ ...hire, price: 1_001 }] })
     expect(errorsOf(thousandths)).toHaveProperty(["currency_code"])

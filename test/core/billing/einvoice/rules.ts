@@ -66,7 +66,7 @@ const partyRules = ({ buyer, seller }: ReadInvoice): ReadonlyArray<Broken> => [
 const lineRules = (line: ReadLine, { period }: ReadInvoice): ReadonlyArray<Broken> => [
   ["BR-21", blank(line.id)],
   ["BR-22", blank(line.quantity)],
-  ["BR-23", !["DAY", "HUR", "C62"].includes(line.unit ?? "")],
+  ["BR-23", line.unit !== "C62"],
   ["BR-24", blank(line.net)],
   ["BR-25", blank(line.name)],
   ["BR-26", blank(line.price)],
