@@ -33,6 +33,8 @@ const listing: Listing = {
   aliases: { id: "position", action: "type", user_id: "actor_id", created_at: "recorded_at" },
   related: {},
   value_names: {},
+  flags: {},
+  now: "",
   base_currency: "",
   custom_fields: new Map()
 }

@@ -15,6 +15,7 @@ import {
   invoice_statuses,
   invoice_types,
   type InvoiceRow,
+  type InvoiceStatus,
   invoices,
   payment_methods,
   payments,
@@ -40,9 +41,11 @@ export const taxSummaryOut = (rows: ReadonlyArray<TaxSummaryRow>, currency: stri
     gross: formatMoney(row.gross, currency)
   }))
 
+/** Statuses of invoices on which something is still to be paid. */
+export const owing_statuses: ReadonlyArray<InvoiceStatus> = ["issued", "partially_paid"]
 /** Unpaid in part or whole after it was due. Judged when it is asked for. */
 export const isOverdue = (row: Pick<InvoiceRow, "status" | "due_at">, now: string): boolean =>
-  (row.status === "issued" || row.status === "partially_paid") && row.due_at !== null && row.due_at < now
+  owing_statuses.includes(row.status) && row.due_at !== null && row.due_at < now
 
 export const invoiceItemResource = resource({
   singular: "item",
@@ -143,6 +146,15 @@ export const invoiceResource = resource({
     "created_at",
     "updated_at"
   ],
+  value_names: {
+    status: [
+      ...Object.entries(invoice_statuses).flatMap(([status, label]) =>
+        [status, label].map((name) => ({ name, where: { status } }))
+      ),
+      { name: "void", where: { status: "voided" } }
+    ]
+  },
+  flags: { is_overdue: { column: "status", is: owing_statuses, past: "due_at" } },
   related: {
     "member.name": { via: "member_id", table: members, column: "name" },
     "store.name": { via: "store_id", table: stores, column: "name" }

@@ -40,6 +40,7 @@ export const listOf = Effect.fnUntraced(function* <T extends Table>(
   const listing: Listing = {
     ...resource,
     base_currency: context.base_currency,
+    now: context.now,
     custom_fields:
       resource.custom_module !== undefined && uses_custom_fields
         ? searchableCustomFields(yield* customFieldFacts(resource.custom_module))

@@ -46,10 +46,19 @@ export interface RelatedFilter {
   readonly table: Table
   readonly column: string
 }
-/** A name for values of several columns: the status "Reserved" is status 1 of the state quotation. */
+/** A name for values of one or several columns: the status "Reserved" is status 1 of the state quotation. */
 export interface NamedFilterValue {
   readonly name: string
-  readonly where: { readonly [column: string]: number }
+  readonly where: { readonly [column: string]: number | string }
+}
+/**
+ * What answers show as true or false and no column keeps, as it follows from the clock: a column has one of some values,
+ * and an instant is past.
+ */
+export interface FlagFilter {
+  readonly column: string
+  readonly is: ReadonlyArray<string>
+  readonly past: string
 }
 export interface Listing {
   readonly table: Table
@@ -61,6 +70,9 @@ export interface Listing {
   readonly related: { readonly [name: string]: RelatedFilter }
   /** Columns of plain numbers whose values have names: `eq`, `not_eq`, `in` and `not_in` take these as well. */
   readonly value_names: { readonly [column: string]: ReadonlyArray<NamedFilterValue> }
+  readonly flags: { readonly [name: string]: FlagFilter }
+  /** The instant flags are judged at. */
+  readonly now: string
   readonly base_currency: string
   /** Searchable custom fields by name and by id (as text): the key their value is stored under, and its kind. */
   readonly custom_fields: ReadonlyMap<string, CustomColumn>
@@ -175,24 +187,52 @@ export const conditionSql = (
     const inner = testSql(plainColumn(related.table, related.column), condition, listing, dialect, bound)
     return `${quote(related.via)} in (select "id" from ${quote(related.table.name)} where ${inner})`
   }
-  if (!listing.filters.includes(name) || listing.table.columns[name] === undefined) return undefined
+  const flag = ownProperty(listing.flags, name)
+  if (flag !== undefined) return flagSql(flag, condition, listing, bound)
+  const field = listing.table.columns[name]
+  if (!listing.filters.includes(name) || field === undefined) return undefined
   const named = ownProperty(listing.value_names, name)
-  if (named !== undefined && isMembership(condition.predicate)) return namedSql(name, named, condition, bound)
+  if (named !== undefined && isMembership(condition.predicate)) return namedSql(name, field, named, condition, bound)
   return testSql(plainColumn(listing.table, name), condition, listing, dialect, bound)
 }
 
 type Membership = "eq" | "not_eq" | "in" | "not_in"
 const isMembership = (predicate: Predicate): predicate is Membership =>
   ["eq", "not_eq", "in", "not_in"].includes(predicate)
-/** Numbers as they are, names as what they stand for; a value that is neither matches nothing. */
+/** A flag is true or false, never null; predicates that compare with something else say nothing of it. */
+const flagSql = (
+  { column, is, past }: FlagFilter,
+  { predicate, values }: Condition,
+  { now }: Listing,
+  bound: Bindings
+): string | undefined => {
+  const given = values.at(-1)?.trim().toLowerCase() ?? ""
+  const asked = ["true", "t", "1"].includes(given) ? true : ["false", "f", "0"].includes(given) ? false : undefined
+  const wanted =
+    predicate === "true" || predicate === "false"
+      ? predicate === "true"
+      : predicate === "eq"
+        ? asked
+        : predicate === "not_eq" && asked !== undefined
+          ? !asked
+          : undefined
+  if (wanted === undefined) return nothing
+  const holds =
+    `(${quote(column)} in (${is.map(bound.bind).join(", ")}) and ` +
+    `${quote(past)} is not null and ${quote(past)} < ${bound.bind(now)})`
+  return wanted ? holds : `not ${holds}`
+}
+/** Values of the column as they are, names as what they stand for; a value that is neither matches nothing. */
 const namedSql = (
   column: string,
+  { type }: Field,
   names: ReadonlyArray<NamedFilterValue>,
   { predicate, values }: Condition,
   bound: Bindings
 ): string => {
   const given = predicate === "in" || predicate === "not_in" ? [...new Set(values)] : values.slice(-1)
-  const numbers = given.map(wholeNumber).filter((value) => value !== undefined)
+  const isChoice = type.kind === "choice"
+  const numbers = isChoice ? [] : given.map(wholeNumber).filter((value) => value !== undefined)
   const asked = new Set(given.map(caseName))
   const any = [
     // In one list: SQLite lets no expression nest a thousand deep, which a long row of "or" does.

@@ -5,7 +5,7 @@
 import type { ViewColumns } from "./custom-view.ts"
 import type { StoreRead } from "./failure.ts"
 import type { Json, JsonObject } from "./json.ts"
-import type { NamedFilterValue, Query, RelatedFilter } from "./query.ts"
+import type { FlagFilter, NamedFilterValue, Query, RelatedFilter } from "./query.ts"
 import type { Where } from "./row-change.ts"
 import type { Settings } from "./settings.ts"
 import type { Keys } from "./shown.ts"
@@ -69,6 +69,8 @@ export interface Resource<T extends Table = Table, out N extends string = string
   readonly aliases: { readonly [name: string]: string }
   readonly related: { readonly [name: string]: RelatedFilter }
   readonly value_names: { readonly [column: string]: ReadonlyArray<NamedFilterValue> }
+  /** Filters on what its answers show and no column keeps. */
+  readonly flags: { readonly [name: string]: FlagFilter }
   readonly lookups: { readonly [name: string]: RelatedRow }
   readonly includes: Includes
   /** The module whose custom fields its rows carry. */

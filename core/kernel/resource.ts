@@ -5,7 +5,7 @@ import type { Answer } from "./endpoint-types.ts"
 import type { StoreRead } from "./failure.ts"
 import type { Field } from "./field.ts"
 import type { JsonObject } from "./json.ts"
-import type { NamedFilterValue, RelatedFilter } from "./query.ts"
+import type { FlagFilter, NamedFilterValue, RelatedFilter } from "./query.ts"
 import type { Includes, PeoplesNames, RelatedRow, RelatedRows, Resource, ViewContext } from "./resource-types.ts"
 import type { Keys } from "./shown.ts"
 import type { RowOf, Table } from "./table.ts"
@@ -23,6 +23,7 @@ type Draft<T extends Table, L extends { readonly [name: string]: RelatedRow }, X
   readonly aliases?: { readonly [name: string]: string }
   readonly related?: { readonly [name: string]: RelatedFilter }
   readonly value_names?: { readonly [column: string]: ReadonlyArray<NamedFilterValue> }
+  readonly flags?: { readonly [name: string]: FlagFilter }
   readonly lookups?: L
   readonly includes?: Includes
   readonly custom_module?: string
@@ -88,6 +89,7 @@ export const resource = <
     aliases: draft.aliases ?? {},
     related: draft.related ?? {},
     value_names: draft.value_names ?? {},
+    flags: draft.flags ?? {},
     lookups: draft.lookups ?? {},
     includes: draft.includes ?? {},
     custom_module: draft.custom_module,

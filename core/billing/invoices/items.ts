@@ -53,7 +53,16 @@ export const itemsFrom = (
     if (one.id !== null && before === undefined)
       fail("id", "The invoice has no such row left; leave the id out to add one.")
     if (before !== undefined) unsent.delete(before.id)
-    const asked = merged(header, one, isJsonObject(given) ? given : {}, before, facts, fail)
+    const isUnknown = one.id !== null && before === undefined
+    const asked = merged(
+      header,
+      one,
+      isJsonObject(given) ? given : {},
+      before,
+      facts,
+      // What else an unknown row lacks helps nobody.
+      isUnknown ? () => undefined : fail
+    )
     const row: InvoiceItemRow = {
       ...asked,
       ...(before !== undefined && asked.tax_class_id === before.tax_class_id

@@ -1,0 +1,117 @@
+/** Scenarios of billing, told once for whoever answers: a server on either engine, a device cut off from it. */
+import { expect } from "vitest"
+import type { Answering, Look, Reply, Scenario as Told } from "./playing.ts"
+import { checkoutScenarios } from "./scenarios/checkout.ts"
+import { draftScenarios } from "./scenarios/invoice-drafts.ts"
+import { issueScenarios } from "./scenarios/invoice-issue.ts"
+
+export const invoices = "/api/v1/invoices"
+export const opp = "/api/v1/opportunities"
+
+export type Scenario = Told<number, Scene>
+export const scenario = (n: number, title: string, run: Scenario["run"]): Scenario => ({ n, title, run })
+
+export interface Scene extends Answering {
+  readonly name: string
+  readonly get: (path: string) => Promise<Reply>
+  readonly post: (path: string, body?: unknown) => Promise<Reply>
+  readonly put: (path: string, body?: unknown) => Promise<Reply>
+  readonly remove: (path: string) => Promise<Reply>
+  /** The thing a call that must succeed answers with, by its key. */
+  readonly made: (path: string, body: unknown, key: string) => Promise<any>
+  /** An organisation, taxed unless said otherwise. */
+  readonly customer: (body?: object) => Promise<any>
+  readonly product: (body?: object) => Promise<any>
+  /** A draft with one row of 100.00 unless said otherwise. */
+  readonly draft: (body?: object) => Promise<any>
+  readonly issued: (body?: object) => Promise<any>
+  readonly issue: (id: number, body?: object) => Promise<Reply>
+  readonly shown: (id: number, include?: string) => Promise<any>
+  /** An opportunity of a new customer with these lines. */
+  readonly deal: (lines?: ReadonlyArray<object>, body?: object) => Promise<any>
+  readonly checkout: (opportunity_id: number, body?: object) => Promise<Reply>
+  readonly billed: (opportunity_id: number, body?: object) => Promise<any>
+  readonly later: (look: Look) => void
+}
+export const hundred = { name: "Stage", unit_price: "100.00" }
+export const sceneOf = (n: number, by: Answering, looks: Array<Look>): Scene => {
+  const name = `Billing ${String(n).padStart(3, "0")}`
+  let count = 0
+  const post: Scene["post"] = (path, body = {}) => by.ask("POST", path, body)
+  const made: Scene["made"] = async (path, body, key) => {
+    const reply = await post(path, body)
+    expect([200, 201], JSON.stringify(reply.body)).toContain(reply.status)
+    return reply.body[key]
+  }
+  const customer: Scene["customer"] = (body = {}) =>
+    made(
+      "/api/v1/members",
+      { name: `${name} customer ${++count}`, membership_type: "organisation", sale_tax_class_id: 1, ...body },
+      "member"
+    )
+  const draft: Scene["draft"] = async (body = {}) =>
+    made(
+      invoices,
+      {
+        subject: name,
+        items: [hundred],
+        ...("member_id" in body ? {} : { member_id: (await customer()).id }),
+        ...body
+      },
+      "invoice"
+    )
+  const issue: Scene["issue"] = (id, body = {}) => post(`${invoices}/${id}/issue`, body)
+  const checkout: Scene["checkout"] = (id, body = {}) => post(`${opp}/${id}/invoices`, body)
+  return {
+    ...by,
+    name,
+    post,
+    made,
+    customer,
+    draft,
+    issue,
+    checkout,
+    get: (path) => by.ask("GET", path),
+    put: (path, body) => by.ask("PUT", path, body),
+    remove: (path) => by.ask("DELETE", path),
+    product: (body = {}) =>
+      made("/api/v1/products", { name: `${name} product ${++count}`, tax_class_id: 1, ...body }, "product"),
+    issued: async (body) => {
+      const reply = await issue((await draft(body)).id)
+      expect(reply.status, JSON.stringify(reply.body)).toBe(200)
+      return reply.body.invoice
+    },
+    shown: async (id, include = "items") => (await by.ask("GET", `${invoices}/${id}?include=${include}`)).body.invoice,
+    deal: async (lines = [{ name: "Line L", quantity: "2", unit_price: "50.00" }], body = {}) => {
+      const { id } = await made(
+        opp,
+        {
+          subject: `${name} deal`,
+          store_id: 1,
+          starts_at: "2031-09-01T09:00:00Z",
+          ends_at: "2031-09-05T17:00:00Z",
+          ...("member_id" in body ? {} : { member_id: (await customer()).id }),
+          ...body
+        },
+        "opportunity"
+      )
+      for (const line of lines) await made(`${opp}/${id}/items`, { name: "Line", ...line }, "opportunity")
+      return (await by.ask("GET", `${opp}/${id}?include=items,costs`)).body.opportunity
+    },
+    billed: async (id, body) => {
+      const reply = await checkout(id, body)
+      expect(reply.status, JSON.stringify(reply.body)).toBe(201)
+      return reply.body.invoice
+    },
+    later: (look) => {
+      looks.push(look)
+    }
+  }
+}
+
+/** 422 on exactly this field. */
+export const refusedOn = (reply: Reply, ...fields: ReadonlyArray<string>): void =>
+  expect([reply.status, Object.keys(reply.body?.errors ?? {})], JSON.stringify(reply.body)).toEqual([422, fields])
+export const amounts = (invoice: any): ReadonlyArray<string> => [invoice.subtotal, invoice.tax_total, invoice.total]
+
+export const scenarios: ReadonlyArray<Scenario> = [...draftScenarios(), ...issueScenarios(), ...checkoutScenarios()]

@@ -1,0 +1,210 @@
+/** Issuing and voiding: numbers, due dates, what is frozen, who may. */
+import { expect } from "vitest"
+import { invoices, opp, refusedOn, type Scenario, scenario } from "../billing-scenarios.ts"
+
+export const issueScenarios = (): ReadonlyArray<Scenario> => [
+  scenario(30, "issuing gives a number, a day and a due date", async (s) => {
+    const { id } = await s.draft()
+    const reply = await s.issue(id)
+    expect(reply.status).toBe(200)
+    expect(reply.body.invoice).toMatchObject({
+      status: "issued",
+      issued_at: "2031-06-18T12:00:00.000Z",
+      due_at: "2031-07-18T12:00:00.000Z",
+      paid_at: null,
+      amount_outstanding: "120.00"
+    })
+    s.later(async ({ ask }) => {
+      const { invoice } = (await ask("GET", `${invoices}/${id}`)).body
+      expect(invoice.number).toMatch(/^\d{10}$/)
+    })
+  }),
+  scenario(31, "numbers follow each other in the order of issue", async (s) => {
+    const drafts = [await s.draft(), await s.draft(), await s.draft()]
+    for (const { id } of drafts.toReversed()) await s.issue(id)
+    s.later(async ({ ask }) => {
+      const numbers: Array<number> = []
+      for (const { id } of drafts.toReversed())
+        numbers.push(Number((await ask("GET", `${invoices}/${id}`)).body.invoice.number))
+      const [first = 0] = numbers
+      expect(numbers).toEqual([first, first + 1, first + 2])
+    })
+  }),
+  scenario(32, "a refused issue takes no number", async (s) => {
+    const [one, empty, other] = [await s.draft(), await s.draft({ items: [] }), await s.draft()]
+    await s.issue(one.id)
+    refusedOn(await s.issue(empty.id), "items")
+    await s.issue(other.id)
+    s.later(async ({ ask }) => {
+      const number = async (id: number) => Number((await ask("GET", `${invoices}/${id}`)).body.invoice.number)
+      expect(await number(other.id)).toBe((await number(one.id)) + 1)
+    })
+  }),
+  scenario(33, "proformas have numbers of their own", async (s) => {
+    const { id } = await s.draft({ type: "proforma" })
+    expect((await s.issue(id)).body.invoice.status).toBe("issued")
+    s.later(async ({ ask }) => {
+      expect((await ask("GET", `${invoices}/${id}`)).body.invoice.number).toBe("0000000001")
+    })
+  }),
+  scenario(34, "dates of issue and due dates", async (s) => {
+    const early = await s.draft()
+    refusedOn(await s.issue(early.id, { issued_at: "2031-06-18T12:00:01Z" }), "issued_at")
+    refusedOn(await s.issue(early.id, { due_at: "2031-06-17T00:00:00Z" }), "due_at")
+    const backdated = (await s.issue(early.id, { issued_at: "2031-06-01T00:00:00Z" })).body.invoice
+    expect([backdated.issued_at, backdated.due_at]).toEqual(["2031-06-01T00:00:00.000Z", "2031-07-01T00:00:00.000Z"])
+    const dated = await s.draft({ due_at: "2031-12-24" })
+    expect((await s.issue(dated.id)).body.invoice.due_at).toBe("2031-12-24T00:00:00.000Z")
+    const terms = await s.draft({ payment_terms_days: 0 })
+    expect((await s.issue(terms.id)).body.invoice.due_at).toBe("2031-06-18T12:00:00.000Z")
+  }),
+  scenario(35, "an invoice of nothing is paid at once", async (s) => {
+    const { id } = await s.draft({ items: [{ name: "Free", unit_price: "0.00" }] })
+    expect((await s.issue(id)).body.invoice).toMatchObject({
+      status: "paid",
+      paid_at: "2031-06-18T12:00:00.000Z",
+      amount_outstanding: "0.00"
+    })
+  }),
+  scenario(36, "what is issued is neither changed, deleted nor issued again", async (s) => {
+    const { id } = await s.issued()
+    refusedOn(await s.put(`${invoices}/${id}`, { subject: "Other" }), "status")
+    refusedOn(await s.remove(`${invoices}/${id}`), "status")
+    refusedOn(await s.issue(id), "status")
+    expect((await s.shown(id)).subject).toBe(s.name)
+  }),
+  scenario(37, "an archived customer is not billed", async (s) => {
+    const member = await s.customer()
+    const { id } = await s.draft({ member_id: member.id })
+    await s.remove(`/api/v1/members/${member.id}`)
+    refusedOn(await s.issue(id), "member_id")
+    expect((await s.shown(id)).status).toBe("draft")
+  }),
+  scenario(38, "a customer on stop is billed all the same", async (s) => {
+    const member = await s.customer({ is_on_stop: true })
+    expect((await s.issued({ member_id: member.id })).status).toBe("issued")
+  }),
+  scenario(39, "voiding keeps the number", async (s) => {
+    const { id } = await s.issued()
+    const { body, status } = await s.post(`${invoices}/${id}/void`, { reason: "Wrong customer" })
+    expect(status).toBe(200)
+    expect(body.invoice).toMatchObject({
+      status: "voided",
+      status_name: "Voided",
+      void_reason: "Wrong customer",
+      voided_at: "2031-06-18T12:00:00.000Z",
+      amount_outstanding: "0.00",
+      total: "120.00"
+    })
+    for (const reply of [
+      await s.post(`${invoices}/${id}/void`),
+      await s.issue(id),
+      await s.remove(`${invoices}/${id}`)
+    ])
+      refusedOn(reply, "status")
+    s.later(async ({ ask }) => {
+      expect((await ask("GET", `${invoices}/${id}`)).body.invoice.number).toMatch(/^\d{10}$/)
+      const found = (await ask("GET", `${invoices}?q[status_eq]=void&q[id_eq]=${id}`)).body
+      expect(found.meta.total).toBe(1)
+    })
+  }),
+  scenario(40, "a draft is deleted, not voided", async (s) => {
+    const { id } = await s.draft()
+    refusedOn(await s.post(`${invoices}/${id}/void`), "status")
+    refusedOn(await s.post(`${invoices}/${id}/void`, { reason: "x".repeat(1001) }), "reason")
+  }),
+  scenario(41, "an invoice of nothing can be voided", async (s) => {
+    const { id } = await s.issued({ items: [{ name: "Free", unit_price: "0.00" }] })
+    expect((await s.post(`${invoices}/${id}/void`)).body.invoice).toMatchObject({ status: "voided", paid_at: null })
+  }),
+  scenario(
+    42,
+    "issuing a standard invoice marks the opportunity as invoiced, voiding the last one unmarks it",
+    async (s) => {
+      const deal = await s.deal()
+      const flag = async () => (await s.get(`${opp}/${deal.id}`)).body.opportunity.invoiced
+      const bill = async (type: string) => {
+        const { id } = await s.billed(deal.id, { type })
+        await s.issue(id)
+        return id
+      }
+      await bill("deposit")
+      await bill("proforma")
+      expect(await flag()).toBe(false)
+      const [one, other] = [await s.billed(deal.id), await s.billed(deal.id)]
+      expect(await flag()).toBe(false)
+      await s.issue(one.id)
+      expect(await flag()).toBe(true)
+      await s.put(`${invoices}/${other.id}`, { items: other.items.slice(0, 1).map(({ id }: any) => ({ id })) })
+      expect((await s.issue(other.id)).status).toBe(200)
+      await s.post(`${invoices}/${one.id}/void`)
+      expect(await flag()).toBe(true)
+      await s.post(`${invoices}/${other.id}/void`)
+      expect(await flag()).toBe(false)
+    }
+  ),
+  scenario(43, "overdue is judged when it is asked", async (s) => {
+    const { id } = await s.draft()
+    const soon = (await s.issue(id, { issued_at: "2031-05-01T00:00:00Z" })).body.invoice
+    expect([soon.due_at, soon.is_overdue]).toEqual(["2031-05-31T00:00:00.000Z", true])
+    const found = async (filter: string) => (await s.get(`${invoices}?q[id_eq]=${id}&${filter}`)).body.meta.total
+    expect([await found("q[is_overdue_true]=1"), await found("q[is_overdue_false]=1")]).toEqual([1, 0])
+    expect([await found("q[is_overdue_eq]=true"), await found("q[is_overdue_eq]=false")]).toEqual([1, 0])
+    await s.post(`${invoices}/${id}/void`)
+    expect((await s.shown(id)).is_overdue).toBe(false)
+    expect([await found("q[is_overdue_true]=1"), await found("q[is_overdue_false]=1")]).toEqual([0, 1])
+  }),
+  scenario(44, "each act needs its permission and the ability", async (s) => {
+    if (s.somebody === undefined) return
+    const { id } = await s.draft()
+    const able = ["invoices:read", "invoices:write"]
+    const reader = await s.somebody(["invoices.view"], able)
+    expect((await reader("GET", `${invoices}/${id}`)).status).toBe(200)
+    for (const [method, path] of [
+      ["POST", invoices],
+      ["PUT", `${invoices}/${id}`],
+      ["DELETE", `${invoices}/${id}`],
+      ["POST", `${invoices}/${id}/issue`],
+      ["POST", `${invoices}/${id}/void`]
+    ] as const)
+      expect([path, (await reader(method, path, {})).status]).toEqual([path, 403])
+    const issuer = await s.somebody(["invoices.issue"], able)
+    expect((await issuer("GET", `${invoices}/${id}`)).status).toBe(403)
+    expect((await issuer("POST", `${invoices}/${id}/issue`, {})).status).toBe(200)
+    const unable = await s.somebody(["invoices.view", "invoices.void"], ["invoices:read"])
+    expect((await unable("POST", `${invoices}/${id}/void`, {})).status).toBe(403)
+    const deal = await s.deal()
+    const biller = await s.somebody(["invoices.create"], able)
+    expect((await biller("POST", `${opp}/${deal.id}/invoices`, {})).status).toBe(403)
+    const seller = await s.somebody(["invoices.create", "opportunities.view"], able)
+    expect((await seller("POST", `${opp}/${deal.id}/invoices`, {})).status).toBe(201)
+    expect((await s.nobody?.("GET", invoices))?.status).toBe(401)
+  }),
+  scenario(45, "custom fields of an issued invoice still change, alone", async (s) => {
+    const { id } = await s.issued()
+    const { status, body } = await s.put(`${invoices}/${id}`, { custom_fields: {} })
+    expect([status, body.invoice.status]).toEqual([200, "issued"])
+    refusedOn(await s.put(`${invoices}/${id}`, { custom_fields: {}, notes: "x" }), "status")
+  }),
+  scenario(46, "later tax rules leave a draft's rates alone", async (s) => {
+    const { id, items } = await s.draft()
+    const rate = await s.made("/api/v1/tax_rates", { name: `${s.name} rate`, rate: "25" }, "tax_rate")
+    const rule = await s.made(
+      "/api/v1/tax_rules",
+      { organisation_tax_class_id: 1, product_tax_class_id: 1, tax_rate_id: rate.id, priority: 9 },
+      "tax_rule"
+    )
+    const changed = await s.put(`${invoices}/${id}`, { items: [{ id: items[0].id, unit_price: "200.00" }] })
+    expect(changed.body.invoice).toMatchObject({ tax_total: "40.00", total: "240.00" })
+    const fresh = await s.draft()
+    expect(fresh.total).toBe("125.00")
+    expect((await s.remove(`/api/v1/tax_rules/${rule.id}`)).status).toBe(204)
+  }),
+  scenario(47, "merging customers carries their invoices over", async (s) => {
+    const [kept, gone] = [await s.customer(), await s.customer()]
+    const { id } = await s.issued({ member_id: gone.id })
+    const merged = await s.post(`/api/v1/members/${kept.id}/merge`, { secondary_id: gone.id })
+    expect(merged.status, JSON.stringify(merged.body)).toBe(200)
+    expect((await s.shown(id)).member_id).toBe(kept.id)
+  })
+]
