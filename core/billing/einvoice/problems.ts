@@ -122,7 +122,9 @@ const rowProblems = (
       when(
         category === "E" && isBlank(report.reason),
         `items.${at}.tax_rate_id`,
-        `An e-invoice says why a row is exempt: set exemption_reason of the tax rate ${JSON.stringify(report.name)}, or einvoice.untaxed_reason in the settings for classes without a tax rule.`
+        report.name === ""
+          ? "No tax rate was found for this row, and an e-invoice says why it is exempt: set einvoice.untaxed_reason in the settings. Later invoices are taxed once the member has a tax class and a rule joins it to the row's."
+          : `An e-invoice says why a row is exempt: set exemption_reason of the tax rate ${JSON.stringify(report.name)}.`
       )
     )
   ]
