@@ -1,4 +1,4 @@
-/** What makes a drawn invoice a Factur-X one: the XML inside, and the metadata that say so. Loaded by drawing threads. */
+/** What makes a drawn invoice a Factur-X one: the XML inside, and the metadata that say so. For drawing threads. */
 import type { TDocumentDefinitions } from "pdfmake/interfaces.js"
 
 const file_name = "factur-x.xml"
@@ -69,7 +69,11 @@ const property = (name: string, description: string): string => `
                                 </rdf:li>`
 /** PDF/A wants metadata of others' kinds described in the file itself. */
 const schema_metadata = `
-        <rdf:Description xmlns:pdfaExtension="http://www.aiim.org/pdfa/ns/extension/" xmlns:pdfaSchema="http://www.aiim.org/pdfa/ns/schema#" xmlns:pdfaProperty="http://www.aiim.org/pdfa/ns/property#" rdf:about="">
+        <rdf:Description
+            xmlns:pdfaExtension="http://www.aiim.org/pdfa/ns/extension/"
+            xmlns:pdfaSchema="http://www.aiim.org/pdfa/ns/schema#"
+            xmlns:pdfaProperty="http://www.aiim.org/pdfa/ns/property#"
+            rdf:about="">
             <pdfaExtension:schemas>
                 <rdf:Bag>
                     <rdf:li rdf:parseType="Resource">

@@ -4,8 +4,8 @@ import type { PrintDocument } from "../../core/print/blocks.ts"
 import type { DrawingFailure, DrawOptions, Pdf, Renderer } from "./renderer.ts"
 
 /**
- * Draws the document in the form of PDF/A-3b with `xml` in it: CII in the profile EN 16931 (`invoiceXml(…, "cii")`). Its
- * parts are made as that standard says; no validator of PDF/A has judged them.
+ * Draws the document in the form of PDF/A-3b with `xml` in it: CII in the profile EN 16931 (`invoiceXml(…, "cii")`).
+ * Its parts are made as that standard says; no validator of PDF/A has judged them.
  */
 export const facturX = (
   renderer: Pick<Renderer, "pdf">,

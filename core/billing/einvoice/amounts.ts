@@ -47,9 +47,9 @@ const slack = exact("0.005")
 const price_scales = [2, 3, 4, 6, 8] as const
 
 /**
- * Price and quantity that come to the line's net: as they were entered where they do, else a price without tax made from
- * the net (rows with tax in their price, rows credited in part, currencies without decimals), of one unit where so many
- * decimals can hold it, else of the whole quantity (BT-149). What is below zero is so by its quantity (BR-27).
+ * Price and quantity that come to the line's net: as they were entered where they do, else a price without tax made
+ * from the net (rows with tax in their price, rows credited in part, currencies without decimals), of one unit where
+ * so many decimals can hold it, else of the whole quantity (BT-149). What is below zero is so by its quantity (BR-27).
  */
 export const linePrice = (
   row: SourceRow,

@@ -9,14 +9,11 @@ import { millisOf } from "../../values/time.ts"
 import { dayOf } from "../../values/zone.ts"
 import type { NamedParty } from "../schema.ts"
 import { amountText, inBaseCurrency, linePrice } from "./amounts.ts"
-import type { DatePeriod, EInvoice, Line, Party } from "./model.ts"
+import type { DatePeriod, EInvoice, EInvoiceForm, Line, Party } from "./model.ts"
 import { endpointOf, taxNumbersOf } from "./numbers.ts"
 import { problemsOf } from "./problems.ts"
 import type { Source, SourceRow } from "./source.ts"
 import { type RowVat, vatGroups, vatOfRows, vatSums } from "./vat.ts"
-
-/** UBL for Peppol, or CII for Factur-X and ZUGFeRD. */
-export type EInvoiceForm = "ubl" | "cii"
 
 export const eInvoice = (source: Source, form: EInvoiceForm): Result.Result<EInvoice, Rejection> => {
   const rows = source.rows.filter(({ item_type }) => item_type !== "text")

@@ -1,6 +1,6 @@
 /**
- * An electronic invoice as UN/CEFACT Cross Industry Invoice, in the profile of EN 16931: what Factur-X and ZUGFeRD hold.
- * The order of elements is the schema's.
+ * An electronic invoice as UN/CEFACT Cross Industry Invoice, in the profile of EN 16931: what Factur-X and ZUGFeRD
+ * hold. The order of elements is the schema's.
  */
 import {
   type DatePeriod,

@@ -3,6 +3,8 @@
  * are made from it and decide nothing: amounts are finished decimal strings, codes are chosen, absent is null.
  */
 
+/** UBL for Peppol, or CII for Factur-X and ZUGFeRD. */
+export type EInvoiceForm = "ubl" | "cii"
 /** Standard rate, zero rate, exempt, reverse charge, not subject to VAT (BT-118, BT-151). */
 export type VatCategory = "S" | "Z" | "E" | "AE" | "O"
 /** Invoice, prepayment invoice, credit note (BT-3). */

@@ -4,7 +4,7 @@
  */
 import type { FieldErrors } from "../../kernel/rejection.ts"
 import { fits } from "./amounts.ts"
-import type { EInvoiceForm } from "./build.ts"
+import type { EInvoiceForm } from "./model.ts"
 import { endpointOf, parsePeppolId, taxNumbersOf } from "./numbers.ts"
 import type { Source, SourceRow } from "./source.ts"
 import { isOtherTax, type RowVat, vatSums } from "./vat.ts"
@@ -46,14 +46,14 @@ const sellerProblems = ({ seller }: Source, vats: ReadonlyArray<RowVat>): Readon
     when(
       !is_outside && vat_id === null && tax_registration === null,
       "company.tax_number",
-      "An e-invoice with VAT categories names the seller's VAT id: set company.tax_number in the settings, such as GB123456789."
+      "An e-invoice with VAT names the seller's VAT id: set company.tax_number in the settings, such as GB123456789."
     ),
     when(
       !has_number && (is_outside || tax_registration !== null),
       "company.registration_number",
       is_outside
-        ? "An e-invoice that is not subject to VAT names the seller's registration: set company.registration_number in the settings."
-        : "A tax number without a country's letters does not identify the seller: set company.registration_number in the settings, or give company.tax_number as a VAT id such as GB123456789."
+        ? "Without VAT an e-invoice names the seller's registration: set company.registration_number in the settings."
+        : "A tax number that is no VAT id does not identify the seller: set company.registration_number, too."
     )
   ]
 }
@@ -111,20 +111,20 @@ const rowProblems = (
     when(
       [...amounts, source.subtotal, source.tax_total, source.total].some((one) => !fits(one, source.currency_code)),
       "currency_code",
-      `An e-invoice holds two decimals at most, and this one has thousandths of ${source.currency_code}: send it as PDF.`
+      `An e-invoice has two decimals at most, and this has thousandths of ${source.currency_code}: send it as PDF.`
     ),
     when(
       vatSums(rows, vats).some((one) => isOtherTax(one, source.currency_code)),
       "tax_total",
-      "Its tax is not what its rates come to, so an e-invoice of it would be refused: send it as PDF, or credit it and bill anew."
+      "Its tax is not what its rates come to, which an e-invoice must be: send it as PDF, or credit it and bill anew."
     ),
     ...vats.map(({ category, report }, at) =>
       when(
         category === "E" && isBlank(report.reason),
         `items.${at}.tax_rate_id`,
         report.name === ""
-          ? "No tax rate was found for this row, and an e-invoice says why it is exempt: set einvoice.untaxed_reason in the settings. Later invoices are taxed once the member has a tax class and a rule joins it to the row's."
-          : `An e-invoice says why a row is exempt: set exemption_reason of the tax rate ${JSON.stringify(report.name)}.`
+          ? "No tax rule applied to this row, and an e-invoice says why it bears no tax: set einvoice.untaxed_reason."
+          : `An e-invoice says why a row is exempt: set exemption_reason of the tax rate ${report.name}.`
       )
     )
   ]

@@ -65,8 +65,8 @@ export const vatSums = (rows: ReadonlyArray<SourceRow>, vats: ReadonlyArray<RowV
     .sort((one, other) => compareDecimals(other.vat.rate ?? "-1", one.vat.rate ?? "-1"))
 }
 /**
- * Whether the tax of a group is not its net times its rate (BR-CO-17): the official check takes less than one whole unit
- * of the currency, which prices with tax in them and merged classes stay far below.
+ * Whether the tax of a group is not its net times its rate (BR-CO-17): the official check takes less than one whole
+ * unit of the currency, which prices with tax in them and merged classes stay far below.
  */
 export const isOtherTax = ({ net, tax, vat: { rate } }: VatSum, currency: string): boolean =>
   rate === null || rate === "0"
