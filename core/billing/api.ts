@@ -3,6 +3,8 @@ import type { Slice } from "../kernel/catalogue.ts"
 import { checkoutEndpoints } from "./checkout/api.ts"
 import { creditEndpoints } from "./credits/api.ts"
 import { creditNoteReads } from "./credits/query.ts"
+import { eInvoiceEndpoints } from "./einvoice/api.ts"
+import { eInvoiceSettings } from "./einvoice/settings.ts"
 import { billingEvents } from "./events.ts"
 import { invoiceEndpoints } from "./invoices/api.ts"
 import { invoicedFlag } from "./invoices/reactions.ts"
@@ -24,8 +26,9 @@ export const billingSlice: Slice = {
     ...creditNoteReads,
     ...paymentEndpoints,
     ...creditEndpoints,
+    ...eInvoiceEndpoints,
     emailInvoice
   ],
-  settings: { ...numberingSettings, ...billingSettings },
+  settings: { ...numberingSettings, ...billingSettings, ...eInvoiceSettings },
   react: [invoicedFlag]
 }

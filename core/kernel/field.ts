@@ -93,7 +93,7 @@ export interface ReferenceRule {
 
 /** A table, or the field beside that says by its value of which table. */
 export type NamedTable = string | { readonly by: string; readonly tables: { readonly [value: string]: string } }
-export type TextFormat = "email" | "url" | "time" | "zone" | "currency" | "country" | "slug" | "smtp"
+export type TextFormat = "email" | "url" | "time" | "zone" | "currency" | "country" | "slug" | "smtp" | "peppol"
 
 /**
  * What an explicit null means on update: leave as it is, clear, or refuse (rules/conventions 8; rules/opportunities 4).

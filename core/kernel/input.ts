@@ -259,5 +259,6 @@ const formats: { readonly [F in TextFormat]: { readonly test: (value: string) =>
   currency: { test: (value) => isCurrency(value.toUpperCase()), words: "a known ISO 4217 currency code" },
   country: matches(/^[A-Za-z]{2}$/, "a two-letter ISO 3166 country code"),
   smtp: { test: (value) => Result.isSuccess(parseSmtpUrl(value)), words: smtp_url_form },
+  peppol: matches(/^\d{4}:\S{1,50}$/, "an id in Peppol such as 0088:1234567890128"),
   slug: matches(/^[a-z0-9]+(-[a-z0-9]+)*$/, "lower-case words joined by hyphens")
 }

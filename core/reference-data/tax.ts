@@ -1,7 +1,7 @@
 /** Tax: classes of products and of customers, percentages, and the rules that join them (rules/rates 8). */
 import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
-import { boolean, decimal, integer, longText, ref, text } from "../kernel/field.ts"
+import { boolean, choice, decimal, integer, longText, ref, text } from "../kernel/field.ts"
 import { createdEvent, initialRow, viewManageAccess, crudResource, updatedEvent } from "../kernel/crud-resource.ts"
 import { invalidField } from "../kernel/rejection.ts"
 import { resource } from "../kernel/resource.ts"
@@ -9,6 +9,7 @@ import { Store } from "../kernel/store/store.ts"
 import { visible_to_all } from "../kernel/visibility.ts"
 import { type RowOf, type Stamped, table, type Table } from "../kernel/table.ts"
 import type { TaxTable } from "../pricing/tax.ts"
+import { compareDecimals } from "../values/decimal.ts"
 
 const access = viewManageAccess("tax-classes", "tax-classes.view", "tax-classes.manage")
 
@@ -69,12 +70,32 @@ const taxClasses = (table: ClassTable): Slice =>
     }
   })
 
+/** EN 16931: S, Z, E, AE, O. */
+export const vat_categories = {
+  standard: "Standard",
+  zero: "Zero rate",
+  exempt: "Exempt",
+  reverse_charge: "Reverse charge",
+  outside: "Not subject to VAT"
+} as const
+export type VatCategoryWord = keyof typeof vat_categories
 const rateFields = {
   name: text({ required: true, search: true }),
   description: longText({ nullable: true }),
   /** A percentage: "20.0000". */
   rate: decimal({ scale: 4, min: "0", max: "100", required: true }),
-  is_active: boolean({ default: true })
+  is_active: boolean({ default: true }),
+  vat_category: choice(vat_categories, {
+    nullable: true,
+    on_null: "clear",
+    describe: "How e-invoices report it; without it a rate of 0 is a zero rate"
+  }),
+  exemption_reason: longText({
+    nullable: true,
+    on_null: "clear",
+    max: 500,
+    describe: "Why there is no VAT, in words for the buyer: what exempt rates must say on e-invoices"
+  })
 }
 export const tax_rates = table("tax_rates", rateFields, { visibility: visible_to_all, reference: true })
 
@@ -114,7 +135,22 @@ const rates = crudResource({
   }),
   fields: rateFields,
   path: "/api/v1/tax_rates",
-  access
+  access,
+  rules: {
+    // Only a standard rate may be more than nothing, and only it.
+    save: ({ next: { rate, vat_category } }) => {
+      const is_taxed = compareDecimals(rate, "0") > 0
+      if (vat_category === null || (vat_category === "standard") === is_taxed) return Result.succeed({})
+      return Result.fail(
+        invalidField(
+          "vat_category",
+          is_taxed
+            ? `A rate of ${rate} % is standard: make the rate 0, or leave out the category.`
+            : "A rate of 0 is zero, exempt, reverse_charge or outside."
+        )
+      )
+    }
+  }
 })
 const rules = crudResource({
   resource: resource({

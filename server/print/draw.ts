@@ -2,6 +2,7 @@
 import pdfmake from "pdfmake"
 import rendering from "pdfmake/js/Renderer.js"
 import virtual from "pdfmake/js/virtual-fs.js"
+import { carryingDefinition, describeCarried } from "./carried-xml.ts"
 import { definitionOf } from "./definition.ts"
 import { placeWords } from "./direction.ts"
 import { familiesFor, UnusableFont } from "./fonts.ts"
@@ -31,7 +32,7 @@ renderer.renderSVG = function (drawing) {
   drawSvg.call(this, drawing)
 }
 
-export const draw = async ({ document, fonts, pictures }: PdfTask): Promise<Answer> => {
+export const draw = async ({ carried_xml, document, fonts, pictures }: PdfTask): Promise<Answer> => {
   try {
     const families = familiesFor(virtual.default, fonts)
     pdfmake.setFonts(Object.fromEntries(families.map(({ faces, name }) => [name, { ...faces }])))
@@ -52,7 +53,10 @@ export const draw = async ({ document, fonts, pictures }: PdfTask): Promise<Answ
         }
       }
     })
-    const bytes = await pdfmake.createPdf(definition).getBuffer()
+    const carrying = carried_xml === undefined ? {} : carryingDefinition(carried_xml, new Date(document.dated_at))
+    const created = pdfmake.createPdf({ ...definition, ...carrying })
+    if (carried_xml !== undefined) describeCarried(await created.getStream())
+    const bytes = await created.getBuffer()
     return { kind: "pdf", bytes, pages: pagesOf(bytes) }
   } catch (cause) {
     if (cause instanceof Undrawable || cause instanceof UnusableFont) return { kind: "refused", message: cause.message }

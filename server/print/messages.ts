@@ -19,6 +19,8 @@ export interface PdfTask {
   readonly fonts: ReadonlyArray<StoreFont>
   /** Checked, by their hash. */
   readonly pictures: ReadonlyMap<string, PictureData>
+  /** The invoice as CII, to be carried in the file (Factur-X). */
+  readonly carried_xml?: string
 }
 /** Texts with fields in Liquid, by name. */
 export interface TextsTask {

@@ -35,6 +35,8 @@ export interface DrawOptions {
   /** The content of the pictures that the document names by hash. */
   readonly pictures?: Pictures
   readonly limit_millis?: number
+  /** The invoice as CII, to be carried in a PDF/A-3b: see `facturX`. */
+  readonly carried_xml?: string
 }
 export interface Pdf {
   readonly bytes: Uint8Array
@@ -70,10 +72,11 @@ export const makeRenderer = (options: PoolOptions = {}): Effect.Effect<Renderer,
   )
 
 const rendererOver = (pool: Pool): Renderer => ({
-  pdf: (document, { fonts = [], limit_millis: limit = limit_millis, pictures = new Map() } = {}) =>
+  pdf: (document, { carried_xml, fonts = [], limit_millis: limit = limit_millis, pictures = new Map() } = {}) =>
     Effect.gen(function* () {
       const read = yield* Effect.fromResult(readPictures(document, pictures))
-      const answer = yield* run(pool, { kind: "pdf", document, fonts, pictures: read }, limit)
+      const task = { kind: "pdf", document, fonts, pictures: read } as const
+      const answer = yield* run(pool, carried_xml === undefined ? task : { ...task, carried_xml }, limit)
       if (answer.kind === "pdf") return { bytes: answer.bytes, pages: answer.pages }
       return yield* new Undrawable({ message: reasonOf(answer) })
     }),

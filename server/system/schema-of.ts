@@ -10,6 +10,7 @@ const formats: { readonly [F in TextFormat]: JsonObject } = {
   currency: { description: "ISO 4217 currency code", minLength: 3, maxLength: 3 },
   country: { description: "ISO 3166 country code", minLength: 2, maxLength: 2 },
   smtp: { format: "uri", pattern: "^smtps?://" },
+  peppol: { pattern: "^\\d{4}:\\S{1,50}$" },
   slug: { pattern: "^[a-z0-9]+(-[a-z0-9]+)*$" }
 }
 const labelled = (labels: { readonly [value: string]: string }): string =>

@@ -200,6 +200,8 @@ export const fitting = (
           return fc.constantFrom("GBP", "gbp", "JPY", "KWD", "EUR")
         case "country":
           return fc.constantFrom("GB", "de")
+        case "peppol":
+          return fc.constantFrom("0088:1234567890128", "9930:de123456789")
         case "slug":
           return fc.constantFrom("a", "daily-rate")
         default:

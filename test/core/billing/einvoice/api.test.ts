@@ -1,0 +1,155 @@
+/** E-invoices over the API, and the same from a device without a network (rules/billing 1.7). */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { engines } from "../../../app.ts"
+import { type DeviceTestServer, openDeviceTestServer, token } from "../../../sync/server.ts"
+import { brokenRules } from "./rules.ts"
+import { readInvoice } from "./semantic.ts"
+
+describe.each(engines)("e-invoices on %s", (engine) => {
+  let there: DeviceTestServer
+  let member_id: number
+  beforeAll(async () => {
+    there = await openDeviceTestServer(engine)
+    const { member } = await made("POST", "/api/v1/members", {
+      name: "Théâtre du Nord",
+      membership_type: "organisation",
+      account_number: "C-0042",
+      sale_tax_class_id: 1
+    })
+    member_id = member.id
+  })
+  afterAll(() => there.close())
+
+  const made = async (method: string, path: string, body?: unknown): Promise<any> => {
+    const answer = await there.ask(method, path, body)
+    expect(answer.body, `${method} ${path}`).not.toHaveProperty("errors")
+    return answer.body
+  }
+  const fetched = (path: string): Promise<Response> =>
+    fetch(`${there.url()}${path}`, { headers: { authorization: `Bearer ${token}` } })
+  const draft = async (more: object = {}): Promise<number> =>
+    (
+      await made("POST", "/api/v1/invoices", {
+        member_id,
+        reference: "PO 77",
+        items: [
+          { name: "Lamps", quantity: "3.00", unit_price: "33.33", starts_at: "2026-03-02", ends_at: "2026-03-06" },
+          { name: "Van", unit_price: "80.00", discount_percent: "10" }
+        ],
+        ...more
+      })
+    ).invoice.id
+  const issued = async (more: object = {}): Promise<number> => {
+    const id = await draft(more)
+    await made("POST", `/api/v1/invoices/${id}/issue`)
+    return id
+  }
+
+  it("names everything that is missing, each with the setting or field that mends it", async () => {
+    const id = await issued()
+    const refused = await there.ask("GET", `/api/v1/invoices/${id}/xml`)
+    expect(refused.status).toBe(422)
+    expect(Object.keys(refused.body.errors).sort()).toEqual([
+      "company.country_code",
+      "company.name",
+      "company.tax_number",
+      "einvoice.peppol_id",
+      "member.country_id",
+      "member.peppol_id"
+    ])
+    // What was missing when it was issued can be added later.
+    await made("PUT", "/api/v1/settings/company", {
+      settings: { name: "Bright Hire", country_code: "GB", tax_number: "GB123456789", city: "Leeds" }
+    })
+    await made("PUT", "/api/v1/settings/einvoice", { settings: { peppol_id: "0088:5012345678900" } })
+    const country_id = (await made("GET", "/api/v1/countries?q[code_eq]=FR")).countries[0].id
+    await made("POST", `/api/v1/members/${member_id}/addresses`, { street: "4 Place", city: "Lille", country_id })
+    await made("PUT", `/api/v1/members/${member_id}`, { peppol_id: "0009:12345678900012", tax_number: "FR12345678901" })
+    expect((await fetched(`/api/v1/invoices/${id}/xml`)).status).toBe(200)
+  })
+  it("are files of XML that break no rule, in either form", async () => {
+    const id = await issued()
+    const { number, tax_total, total } = (await made("GET", `/api/v1/invoices/${id}`)).invoice
+    for (const [query, form] of [
+      ["", "ubl"],
+      ["?format=cii", "cii"]
+    ]) {
+      const answer = await fetched(`/api/v1/invoices/${id}/xml${query}`)
+      expect(answer.headers.get("content-type")).toBe("application/xml; charset=utf-8")
+      expect(answer.headers.get("content-disposition")).toContain(
+        `attachment; filename="invoice-${number}-${form}.xml"`
+      )
+      const read = readInvoice(await answer.text())
+      expect(brokenRules(read)).toEqual([])
+      expect(read).toMatchObject({
+        form,
+        number,
+        code: "380",
+        order_reference: "PO 77",
+        buyer_reference: "C-0042",
+        tax: tax_total,
+        due: total,
+        period: { first: "2026-03-02" }
+      })
+    }
+  })
+  it("are refused for drafts, voids, proformas and forms nobody knows", async () => {
+    const errorsOf = async (id: number, query = "") =>
+      Object.keys((await there.ask("GET", `/api/v1/invoices/${id}/xml${query}`)).body.errors)
+    const one = await draft()
+    expect(await errorsOf(one)).toEqual(["status"])
+    expect(await errorsOf(await issued({ type: "proforma" }))).toEqual(["type"])
+    expect(await errorsOf(await issued(), "?format=edifact")).toEqual(["format"])
+    const voided = await issued()
+    await made("POST", `/api/v1/invoices/${voided}/void`)
+    expect(await errorsOf(voided)).toEqual(["status"])
+    expect((await there.ask("GET", "/api/v1/invoices/999999/xml")).status).toBe(404)
+  })
+  it("say of rates without VAT why, by the rate", async () => {
+    const rate = (body: object) => there.ask("PUT", "/api/v1/tax_rates/3", body)
+    expect((await rate({ vat_category: "standard" })).body.errors).toHaveProperty("vat_category")
+    expect((await there.ask("PUT", "/api/v1/tax_rates/1", { vat_category: "exempt" })).body.errors).toHaveProperty(
+      "vat_category"
+    )
+    await made("PUT", "/api/v1/tax_rates/3", { vat_category: "exempt" })
+    await made("POST", "/api/v1/tax_rules", { organisation_tax_class_id: 1, product_tax_class_id: 2, tax_rate_id: 3 })
+    const id = await issued({ items: [{ name: "Insurance", unit_price: "50.00", tax_class_id: 2 }] })
+    const refused = await there.ask("GET", `/api/v1/invoices/${id}/xml`)
+    expect(refused.body.errors).toHaveProperty(["items.0.tax_rate_id"])
+    await made("PUT", "/api/v1/tax_rates/3", { exemption_reason: "Insurance is exempt" })
+    const read = readInvoice(await (await fetched(`/api/v1/invoices/${id}/xml`)).text())
+    expect(brokenRules(read)).toEqual([])
+    expect(read.vat).toMatchObject([{ category: "E", tax: "0.00", reason: "Insurance is exempt" }])
+  })
+  it("say of rows that no rate was found for why they bear no tax, by a setting", async () => {
+    const { member } = await made("POST", "/api/v1/members", {
+      name: "Untaxed",
+      membership_type: "organisation",
+      peppol_id: "0009:1"
+    })
+    const { countries } = await made("GET", "/api/v1/countries?q[code_eq]=GB")
+    await made("POST", `/api/v1/members/${member.id}/addresses`, { street: "1 Row", country_id: countries[0].id })
+    const path = `/api/v1/invoices/${await issued({ member_id: member.id })}/xml`
+    expect((await there.ask("GET", path)).body.errors).toHaveProperty(["items.1.tax_rate_id"])
+    await made("PUT", "/api/v1/settings/einvoice", { settings: { untaxed_reason: "Small business" } })
+    expect(readInvoice(await (await fetched(path)).text()).vat).toMatchObject([
+      { category: "E", reason: "Small business" }
+    ])
+    await made("PUT", "/api/v1/settings/einvoice", { settings: { untaxed_category: "outside" } })
+    expect((await there.ask("GET", path)).body.errors).toHaveProperty(["company.registration_number"])
+    await made("PUT", "/api/v1/settings/company", { settings: { registration_number: "01234567" } })
+    const read = readInvoice(await (await fetched(path)).text())
+    expect([read.vat[0]?.category, brokenRules(read)]).toEqual(["O", []])
+  })
+  it("are the same text from a device without a network", async () => {
+    const id = await issued()
+    const device = await there.enrol("van")
+    await device.sync()
+    for (const format of ["ubl", "cii"]) {
+      const path = `/api/v1/invoices/${id}/xml`
+      const here = await device.ask({ method: "GET", path, query: [["format", format]], body: undefined })
+      expect(here).toMatchObject({ status: 200, content: { type: "application/xml; charset=utf-8" } })
+      expect(here.content).toMatchObject({ text: await (await fetched(`${path}?format=${format}`)).text() })
+    }
+  })
+})
