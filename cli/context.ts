@@ -186,12 +186,7 @@ const requestsOver = (
         return may_ask && isOnServerOnly(answer) ? serverInstead(asked, answer) : answer
       }
     }
-    if (options.plan === true && asking.method !== "GET") {
-      throw usageError(
-        "--plan needs a replica that can decide this here.",
-        names_server ? "Leave out --remote and --url." : "Log in first: flightcase login URL --token T."
-      )
-    }
+    if (options.plan === true && asking.method !== "GET") throw noPlan(names_server, replica.exists())
     return (await server()).ask(asked)
   }
   return {
@@ -199,6 +194,13 @@ const requestsOver = (
     requestAtServer: async (asking) => (offline ? request(asking) : (await server()).ask(requestOf(asking)))
   }
 }
+
+const noPlan = (names_server: boolean, has_replica: boolean): CliError =>
+  names_server
+    ? usageError("--plan needs a replica that can decide this here.", "Leave out --remote and --url.")
+    : has_replica
+      ? usageError("Only the server decides this, so that there is no plan of it here.", "Leave out --plan to do it.")
+      : usageError("--plan needs a replica that can decide this here.", "Log in first: flightcase login URL --token T.")
 
 /** Tells of commands refused meanwhile, and starts a sync in the background. Neither delays or spoils an answer. */
 const afterAnswering = async (device: Device, { env, folder, note, offline, profile }: Place): Promise<void> => {

@@ -120,6 +120,18 @@ const chosen: { readonly [plural: string]: ReadonlyArray<string> } = {
   slots: ["slot_start=SLOT", "total_stock=STOCK", "total_demanded=DEMANDED", "available"],
   line_items: ["period_from=FROM", "period_to=TO", "multiplier", "unit_price", "line_total"],
   endpoints: ["method", "uri", "name", "ability", "price_weight=WEIGHT"],
+  jobs: ["id", "status", "attempts", "next_attempt_at=NEXT", "meaning", "error"],
+  attachments: [
+    "id",
+    "attachable_type=ATTACHED TO",
+    "attachable_id=ITS ID",
+    "category",
+    "original_name=NAME",
+    "mime_type=TYPE",
+    "file_size=BYTES",
+    "created_at=AT"
+  ],
+  webhooks: ["id", "url", "events", "is_active=ACTIVE", "consecutive_failures=FAILURES", "disabled_at=TURNED OFF"],
   tokens: ["id", "name", "user_id=USER", "abilities", "expires_at", "last_used_at"],
   users: ["id", "name", "email", "is_owner=OWNER", "is_active=ACTIVE", "last_login_at"]
 }

@@ -34,6 +34,7 @@ export const tableText = (
   })
   const widths = narrowed(
     layout.map(({ width }) => width),
+    columns.map(({ title }) => title !== id_title),
     terminal.columns
   )
   const line = (row: ReadonlyArray<string>): string =>
@@ -49,14 +50,22 @@ export const tableText = (
 }
 
 const narrowest = 8
-/** Widths that fit the terminal: the widest column gives first, and none becomes narrower than eight. */
-const narrowed = (widths: ReadonlyArray<number>, room: number): ReadonlyArray<number> => {
+const id_title = "ID"
+/**
+ * Widths that fit the terminal: the widest column gives first, and none becomes narrower than eight. An id stays whole,
+ * as it is there to be copied into the next command.
+ */
+const narrowed = (
+  widths: ReadonlyArray<number>,
+  may_give: ReadonlyArray<boolean>,
+  room: number
+): ReadonlyArray<number> => {
   const result = [...widths]
   const gaps = gap.length * (widths.length - 1)
   for (let over = result.reduce((sum, width) => sum + width, gaps) - room; over > 0; over--) {
-    const most = Math.max(...result)
+    const most = Math.max(...result.filter((_, at) => may_give[at]))
     if (most <= narrowest) break
-    result[result.indexOf(most)] = most - 1
+    result[result.findIndex((width, at) => width === most && may_give[at])] = most - 1
   }
   return result
 }
@@ -101,5 +110,10 @@ export const columnsSeen = (rows: ReadonlyArray<JsonObject>): ReadonlyArray<Colu
   const names = ["id", "number", "name", "subject", "key", "code"].filter((key) => keys.includes(key))
   const rest = keys.filter((key) => !names.includes(key) && !minor_columns.has(key) && hasValues(key))
   const chosen = [...names, ...rest].slice(0, columns_max)
-  return (chosen.length === 0 ? keys.slice(0, columns_max) : chosen).map((key) => column(key))
+  const shown = chosen.length === 0 ? keys.slice(0, columns_max) : chosen
+  const titles = shown.map(titleOf)
+  // `event` and `event_id` side by side are two columns, not one title twice.
+  return shown.map((key, at) =>
+    titles.indexOf(titleOf(key)) === at ? column(key) : column(key, key.replaceAll("_", " ").toUpperCase())
+  )
 }

@@ -40,7 +40,13 @@ export const attachmentResource = resource({
     "updated_at"
   ],
   sorts: ["original_name", "mime_type", "category", "file_size", "created_at", "updated_at"],
-  shows: { url: text({ nullable: true }), thumb_url: text({ nullable: true }) },
+  shows: {
+    url: text({
+      nullable: true,
+      describe: "A signed address that reads the file for an hour without a token; null on a device"
+    }),
+    thumb_url: text({ nullable: true, describe: "A smaller picture; null, as none is made" })
+  },
   load: () => addressOf,
   view: (base, row, _related, { now }, addressAt) => ({
     ...base,

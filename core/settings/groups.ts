@@ -95,7 +95,6 @@ export const settingGroups = {
       describe: "smtp://user:password@host:587; FLIGHTCASE_SMTP_URL comes before it"
     })
   },
-  action_log: { retention_months: integer({ default: 12, min: 1, max: 1200 }) },
   webhooks: {
     retention_days: integer({
       default: 30,
@@ -103,5 +102,6 @@ export const settingGroups = {
       max: 3_650,
       describe: "Days for which deliveries and their log are kept"
     })
-  }
+  },
+  action_log: { retention_months: integer({ default: 12, min: 1, max: 1200 }) }
 } satisfies SettingGroups

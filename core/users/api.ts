@@ -9,7 +9,7 @@ import type { Viewer } from "../kernel/viewer.ts"
 import { members } from "../members/schema.ts"
 import { activateUser, changeUser, deactivateUser, inviteUser } from "./decide.ts"
 import { grants, listAbilities, listPermissions, rolesSlice, viewerLevel } from "./roles.ts"
-import { interfacePermissions, systemManagement } from "./permissions.ts"
+import { interfacePermissions, serverPermissions } from "./permissions.ts"
 import { roles, users } from "./schema.ts"
 import { roleSeed } from "./seed.ts"
 import { isAdministrator } from "./rights.ts"
@@ -139,7 +139,7 @@ const endpoints = [
 export const userSlices: ReadonlyArray<Slice> = [
   {
     ...rolesSlice,
-    permissions: [...interfacePermissions, ...systemManagement],
+    permissions: [...interfacePermissions, ...serverPermissions],
     seed: roleSeed,
     endpoints: [...(rolesSlice.endpoints ?? []), listPermissions, listAbilities]
   },

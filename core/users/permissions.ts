@@ -37,8 +37,11 @@ const areas: { readonly [area: string]: string } = {
 export const interfacePermissions: ReadonlyArray<Permission> = Object.entries(areas).flatMap(([area, actions]) =>
   permissionsOfArea(area, actions)
 )
-/** Beside the interface's: whoever manages the server's jobs. Devices list it as the server does. */
-export const systemManagement: ReadonlyArray<Permission> = permissionsOfArea("system", "manage")
+/**
+ * What only endpoints of the server ask for, and came later. Declared with the others, so that devices list it too; the
+ * server's slice gives it to the system roles.
+ */
+export const serverPermissions: ReadonlyArray<Permission> = permissionsOfArea("system", "manage")
 const keys = interfacePermissions.map((one) => one.key)
 
 const all = (...areas: ReadonlyArray<string>): ReadonlyArray<string> =>

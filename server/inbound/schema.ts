@@ -5,7 +5,11 @@ import { source_kinds } from "./signature.ts"
 
 export const source_fields = {
   name: text({ required: true, max: 64, format: "slug", search: true, describe: "Ends the address it sends to" }),
-  kind: choice(source_kinds, { required: true, describe: "How it signs what it sends" })
+  kind: choice(source_kinds, {
+    required: true,
+    describe:
+      "How what it sends is signed: generic in X-Signals-Signature, standard by Standard Webhooks, stripe as Stripe does"
+  })
 }
 export const inbound_sources = table(
   "inbound_sources",

@@ -6,9 +6,9 @@ import { createHash, createHmac, timingSafeEqual } from "node:crypto"
 import type { Headers } from "../raw-request.ts"
 
 export const source_kinds = {
-  generic: "Signed with X-Signals-Signature",
+  generic: "X-Signals-Signature, the hex of HMAC-SHA256 over the body with the secret as shown",
   standard: "Standard Webhooks",
-  stripe: "Stripe"
+  stripe: "Stripe-Signature"
 } as const
 export type SourceKind = keyof typeof source_kinds
 

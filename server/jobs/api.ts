@@ -12,7 +12,7 @@ import { forbidden, invalidField } from "../../core/kernel/rejection.ts"
 import { listOf, noContent, ok, renderOne, resource, viewContext } from "../../core/kernel/resource.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { hasOnePermission, type Viewer } from "../../core/kernel/viewer.ts"
-import { systemManagement } from "../../core/users/permissions.ts"
+import { serverPermissions } from "../../core/users/permissions.ts"
 import { grantToSystemRoles } from "../../core/users/seed.ts"
 import { serverContext } from "../server-context.ts"
 import type { ServerSlice } from "../server-slice.ts"
@@ -22,7 +22,7 @@ import { dropJob, emptyEnded, requeue } from "./queue-table.ts"
 import { job_notes, type JobRow, system_jobs, timed_work } from "./schema.ts"
 
 const manage = "system.manage"
-const all = systemManagement.map(({ key }) => key)
+const all = serverPermissions.map(({ key }) => key)
 const managesSystem = (viewer: Viewer): boolean => hasOnePermission(viewer, manage)
 
 const resultText = (result: JsonObject | null, key: string): string | null => {

@@ -36,6 +36,7 @@ export const queueTimedWork = (
       for (const work of works) work.queued_millis = known.get(work.kind.kind) ?? now
     }
     for (const work of works) {
+      if (work.queued_millis > now + skew_millis_max) work.queued_millis = yield* setBack(work, now)
       const due = lastDue(work.cron, work.queued_millis, now)
       if (due === undefined) continue
       yield* queueOnce(work, instantOf(due), jobs)
@@ -54,6 +55,23 @@ export const queueTimedWork = (
         Effect.forever
       )
 }
+
+/** Clocks of servers on one database differ by less. */
+const skew_millis_max = 3_600_000
+/**
+ * A due time far ahead was queued under a clock that has been set back since: the work is due from now on, instead of
+ * waiting until then.
+ */
+const setBack = Effect.fnUntraced(function* ({ kind }: Pick<TimedWork, "kind">, now_millis: number) {
+  const { bind, values } = bindings((yield* Store).dialect)
+  const ahead = instantOf(now_millis + skew_millis_max)
+  yield* (yield* Store).run(
+    `update timed_work set due_at = ${bind(instantOf(now_millis))} where kind = ${bind(kind.kind)} ` +
+      `and due_at > ${bind(ahead)}`,
+    values
+  )
+  return now_millis
+})
 
 /** The last due time queued of each; a work that is new is due from now on. */
 const lastQueued = (works: ReadonlyArray<Pick<TimedWork, "kind">>, now_millis: number) =>

@@ -134,7 +134,12 @@ const idempotency_key: JsonObject = {
 }
 const signed_body: JsonObject = {
   required: true,
-  description: "As its sender makes it: the signature holds for these bytes and no others",
+  description:
+    "As its sender makes it: the signature holds for these bytes and no others, 256 kB at most. " +
+    "A source of the kind generic sends X-Signals-Signature, the hex of HMAC-SHA256 over the body, " +
+    "its key the whole secret as shown; standard sends webhook-id, webhook-timestamp and webhook-signature " +
+    "(standardwebhooks.com); stripe sends Stripe-Signature. The latter two hold for 5 minutes. " +
+    "The same body of a generic source, or the same id, is taken once.",
   content: json({ type: "object", additionalProperties: true }, { example: { type: "payment.recorded", data: {} } })
 }
 const requestBody = (endpoint: Endpoint): JsonObject => {
@@ -155,6 +160,12 @@ const withFile = (body: JsonObject): JsonObject => ({
   ...body,
   properties: {
     ...(body["properties"] as JsonObject),
-    file: { type: "string", contentMediaType: "application/octet-stream" }
-  }
+    file: {
+      type: "string",
+      format: "binary",
+      contentMediaType: "application/octet-stream",
+      description: "A part of the form with a file name"
+    }
+  },
+  required: [...(Array.isArray(body["required"]) ? body["required"] : []), "file"]
 })

@@ -92,6 +92,12 @@ const texts_of: { readonly [type: string]: string } = {
   "text/calendar": "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nEND:VCALENDAR\r\n"
 }
 
+/** What is no text is bytes, which generated clients must not decode. */
+const contentOf = (media_type: string): JsonObject =>
+  media_type.startsWith("text/")
+    ? { schema: string, example: texts_of[media_type] ?? "" }
+    : { schema: { type: "string", format: "binary" } }
+
 /** The answers of an operation by status. */
 export const responsesOf = (endpoint: Endpoint, answers: JsonSchemas): JsonObject => ({
   ...success(endpoint, answers),
@@ -108,11 +114,7 @@ const success = (endpoint: Endpoint, answers: JsonSchemas): JsonObject => {
   if (endpoint.produces !== undefined) {
     const known = { description: "The asker holds this already (If-None-Match)", headers }
     return {
-      [status]: {
-        description: "As asked",
-        headers,
-        content: { [endpoint.produces]: { schema: string, example: texts_of[endpoint.produces] ?? "" } }
-      },
+      [status]: { description: "As asked", headers, content: { [endpoint.produces]: contentOf(endpoint.produces) } },
       ...(endpoint.answer_headers["ETag"] === undefined ? {} : { "304": known })
     }
   }

@@ -48,7 +48,7 @@ export const page_events = 500
 export const makeFanOut = (kinds: WebhookKinds, subscriptions: Subscriptions, wake: () => void): FanOut => {
   const job = jobKind({
     kind: "webhooks.queue",
-    meaning: "Writes down what webhooks are to be told of what happened",
+    meaning: "writes down what webhooks are to be told of what happened",
     data: range,
     attempts_max: 20,
     waits_seconds: [1, 5, 30, 120, 600],

@@ -29,7 +29,7 @@ export const dropOldDaily = {
   cron: "17 3 * * *",
   kind: jobKind({
     kind: "webhooks.retention",
-    meaning: "Removes deliveries and log entries of webhooks that are older than the settings keep them",
+    meaning: "removes deliveries and log entries of webhooks that are older than the settings keep them",
     data: Schema.Struct({ due_at: Schema.String }),
     attempts_max: 5,
     waits_seconds: [60, 600],

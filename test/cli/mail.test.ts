@@ -51,7 +51,9 @@ it("waits for what comes of it, and tells that", async () => {
   }
   expect(await run(place, ["mail", "test", "ann@customer.example", "--wait", "2"])).toMatchObject({
     code: 1,
-    out: expect.stringMatching(/^Not sent yet: The mail server could not be reached.* It is tried again at \d{4}-/)
+    out: expect.stringMatching(
+      /^Not sent yet: The mail server could not be reached.*[^.]\. It is tried again at \d{4}-/
+    )
   })
 })
 it("refuses what is no address, and needs the server", async () => {
@@ -61,4 +63,18 @@ it("refuses what is no address, and needs the server", async () => {
   })
   expect((await run(place, ["mail", "test", "--offline"])).code).toBe(7)
   expect((await run(place, ["mail", "test", "--wait", "soon"])).code).toBe(2)
+})
+it("says that what only the server decides has no plan here", async () => {
+  const planned = await run(place, ["jobs", "retry", "mail.send:test.1", "--plan"])
+  expect(planned).toMatchObject({
+    code: 2,
+    err: expect.stringMatching(/Only the server decides this.*\n.*Leave out --plan/)
+  })
+})
+it("says which codes there are where a unit is attached to and has none such", async () => {
+  const attached = await run(place, ["attach", "unit:NOPE", "package.json"])
+  expect(attached).toMatchObject({
+    code: 3,
+    err: expect.stringMatching(/No unit has the code "NOPE"\.\n.*stock-levels list/)
+  })
 })

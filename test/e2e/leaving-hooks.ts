@@ -1,4 +1,4 @@
-/** A machine full of receivers of webhooks: some well, some ill in every way a receiver can be, until they are healed. */
+/** Receivers of webhooks: some well, some ill in every way a receiver can be, until they are healed. */
 import { createHash } from "node:crypto"
 import { once } from "node:events"
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"

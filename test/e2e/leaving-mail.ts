@@ -6,8 +6,8 @@ import { freePort } from "./processes.ts"
 
 /**
  * `never`, `bounces`: refused for good, at the recipient and after the message. While it is ill, and the first time
- * only: `greyed` and `busy` are put off in the same two places, `stalled` gets no answer, `cut` loses its connection, and
- * `lost` is taken, but its sender does not hear of it.
+ * only: `greyed` and `busy` are put off in the same two places, `stalled` gets no answer, `cut` loses its connection,
+ * and `lost` is taken, but its sender does not hear of it.
  */
 export const addressees = ["well", "never", "bounces", "greyed", "busy", "stalled", "cut", "lost", "well"] as const
 export const refusedForGood = (address: string): boolean => /^(?:never|bounces)/.test(address)

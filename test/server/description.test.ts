@@ -16,6 +16,21 @@ describe("what the server says about itself", () => {
     expect(got.body.health.timestamp).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
   })
 
+  it("tells clients what is a file, and that a form without one is refused", async () => {
+    const { paths } = (await server.ask("/api/v1/openapi.json", { token: null })).body
+    const form = paths["/api/v1/attachments"].post.requestBody.content["multipart/form-data"].schema
+    expect(form.properties.file).toMatchObject({ type: "string", format: "binary" })
+    expect(form.required).toEqual(["attachable_type", "attachable_id", "file"])
+    const content = paths["/api/v1/system/files/{sha256}"].get.responses["200"].content["application/octet-stream"]
+    expect(content.schema).toEqual({ type: "string", format: "binary" })
+  })
+  it("tells whoever sends webhooks here how to sign them", async () => {
+    const { paths } = (await server.ask("/api/v1/openapi.json", { token: null })).body
+    const { description } = paths["/api/v1/webhooks/inbound/{source}"].post.requestBody
+    for (const header of ["X-Signals-Signature", "webhook-signature", "Stripe-Signature"])
+      expect(description).toContain(header)
+  })
+
   it("the description holds every operation of the interface, once, with its parameters, security and refusals", async () => {
     const { body: api, status } = await server.ask("/api/v1/openapi.json", { token: null })
     expect(status).toBe(200)

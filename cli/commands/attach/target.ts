@@ -1,8 +1,8 @@
 /** What files are attached to, as people name it: `member:12`, `order:0000000009`, `product:SKU`, `unit:BARCODE`. */
 import { attachables } from "../../../core/attachments/attachables.ts"
-import { requireAsset } from "../../codes.ts"
+import { findAsset } from "../../codes.ts"
 import type { CommandContext } from "../../context.ts"
-import { usageError } from "../../exit-codes.ts"
+import { CliError, exit_codes, usageError } from "../../exit-codes.ts"
 import { isNameableTable } from "../../nameable.ts"
 import { looksLikeId, resolveId } from "../../resolve-id.ts"
 
@@ -35,7 +35,13 @@ export const targetNamed = async (context: CommandContext, text: string): Promis
 }
 const idOf = async (context: CommandContext, table: string, word: string, name: string): Promise<number> => {
   // As scanners give it: a code before an id.
-  if (table === "stock_levels") return (await requireAsset(context, name)).id
+  if (table === "stock_levels") {
+    const unit = await findAsset(context, name)
+    if (unit !== undefined) return unit.id
+    throw new CliError(exit_codes.not_found, `No unit has the code ${JSON.stringify(name)}.`, {
+      way_out: "flightcase stock-levels list shows asset numbers, serial numbers and barcodes; any of them is a code."
+    })
+  }
   if (isNameableTable(table)) return resolveId(context, table, name)
   if (!looksLikeId(name))
     throw usageError(`${JSON.stringify(name)} is no id.`, `Name the ${word} by its id: ${word}:12.`)

@@ -40,7 +40,9 @@ export const importAll = async (context: CommandContext, folder: string, dry_run
   printRecord(context, summary)
   if (!dry_run)
     context.note(
-      "The server holds the same as the one exported. Tokens and devices are not part of an export: make tokens anew, and let devices log in again."
+      "The server holds the same rows and files as the one exported. Not part of an export: tokens and devices " +
+        "(make tokens anew, and let devices log in again); webhooks and inbound sources, and the secrets of settings " +
+        "such as mail.smtp_url (set them again)."
     )
   return exit_codes.ok
 }

@@ -77,10 +77,10 @@ const ended = async (context: CommandContext, job_id: string, wait_millis: numbe
 
 const outcomeOf = ({ status, error, next_attempt_at, result }: Job): string => {
   if (status === "failed") throw new CliError(exit_codes.failed, `Not sent: ${error ?? "no reason is known"}`)
-  if (status !== "done")
-    return error == null
-      ? "Not sent yet."
-      : `Not sent yet: ${error}${next_attempt_at == null ? "" : ` It is tried again at ${next_attempt_at}.`}`
+  if (status !== "done") {
+    const reason = error == null ? "" : `: ${error.replace(/\.$/, "")}`
+    return `Not sent yet${reason}.${next_attempt_at == null ? "" : ` It is tried again at ${next_attempt_at}.`}`
+  }
   return result?.file === undefined
     ? `The mail server took it${result?.response === undefined ? "" : `: ${result.response}`}`
     : `Written to ${result.file} in the server's data folder.`

@@ -79,6 +79,16 @@ describe.each(engines)("timed work on %s", (engine) => {
         )
       )
     ).toEqual([{ id: "test.sweep:2026-07-04T04:00:00.000Z" }])
+    // Under a clock years ahead, which is then set right.
+    await first.close()
+    first = await openedAt("2099-01-01T12:00:00.000Z")
+    await expect.poll(known, { timeout: 20_000 }).toEqual([{ due_at: "2099-01-01T04:00:00.000Z" }])
+    await first.close()
+    first = await openedAt("2026-07-05T03:00:00.000Z")
+    await expect.poll(known, { timeout: 20_000 }).toEqual([{ due_at: "2026-07-05T03:00:00.000Z" }])
+    await first.close()
+    first = await openedAt("2026-07-05T05:00:00.000Z")
+    await expect.poll(() => done.at(-1), { timeout: 20_000 }).toBe("2026-07-05T04:00:00.000Z")
   })
 })
 
