@@ -52,8 +52,8 @@ export const eraseRows = (
 ]
 
 /**
- * What is removed from the journal; streams of members include contact records and attachments. The rest projects to the
- * same rows.
+ * What is removed from the journal; streams of members include contact records and attachments. The rest projects to
+ * the same rows.
  */
 export const eraseFromJournal = ({
   id,

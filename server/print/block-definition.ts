@@ -1,5 +1,5 @@
 /** Blocks as pdfmake's content, one function for each kind. */
-import type { Column, Content } from "pdfmake/interfaces.js"
+import type { Column, Content } from "pdfmake"
 import type { Block, Code, Columns, Image, Picture, Signature } from "../../core/print/blocks.ts"
 import { heightOfBlocks } from "./estimate.ts"
 import { alignmentOf, type Drawing, inlines, inlineText } from "./inline.ts"

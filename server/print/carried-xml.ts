@@ -1,5 +1,5 @@
 /** What makes a drawn invoice a Factur-X one: the XML inside, and the metadata that say so. For drawing threads. */
-import type { TDocumentDefinitions } from "pdfmake/interfaces.js"
+import type { Attachment, TDocumentDefinitions } from "pdfmake"
 
 const file_name = "factur-x.xml"
 const namespace = "urn:factur-x:pdfa:CrossIndustryDocument:invoice:1p0#"
@@ -8,8 +8,8 @@ const namespace = "urn:factur-x:pdfa:CrossIndustryDocument:invoice:1p0#"
 export const carryingDefinition = (
   xml: string,
   dated: Date
-): Pick<TDocumentDefinitions, "subset" | "version" | "files"> => {
-  const file = {
+): Required<Pick<TDocumentDefinitions, "subset" | "version" | "files">> => {
+  const file: Attachment = {
     src: `data:text/xml;base64,${Buffer.from(xml, "utf8").toString("base64")}`,
     name: file_name,
     type: "text/xml",

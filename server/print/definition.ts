@@ -1,5 +1,5 @@
 /** A document as pdfmake takes it: the page, what is on each page, and the blocks. */
-import type { Column, Content, TDocumentDefinitions } from "pdfmake/interfaces.js"
+import type { Column, Content, TDocumentDefinitions } from "pdfmake"
 import { isRightToLeft, type PrintDocument, type Run } from "../../core/print/blocks.ts"
 import { blocksDefinition } from "./block-definition.ts"
 import { alignmentOf, type Drawing, inlines, inlineText } from "./inline.ts"

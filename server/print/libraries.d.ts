@@ -6,6 +6,121 @@ declare module "fontkit" {
   /** Throws when the bytes are no font. */
   export const create: (bytes: Uint8Array) => Font | { readonly fonts: ReadonlyArray<Font> }
 }
+/** Its own types bring those of a browser, which would then be known in all of the source. */
+declare module "pdfmake" {
+  type Sides = [left: number, top: number, right: number, bottom: number]
+  interface Look {
+    bold?: boolean
+    color?: string
+    font?: string
+    fontSize?: number
+    lineHeight?: number
+    alignment?: "left" | "center" | "right"
+    margin?: Sides
+    pageBreak?: "after"
+    unbreakable?: boolean
+  }
+  interface Line {
+    type: "line"
+    x1: number
+    y1: number
+    x2: number
+    y2: number
+    lineWidth: number
+    lineColor: string
+  }
+  interface ContentText extends Look {
+    text: string | Array<import("./inline.ts").Inline>
+  }
+  interface ContentStack extends Look {
+    stack: Array<Content>
+  }
+  interface ContentColumns extends Look {
+    columns: Array<Column>
+    columnGap?: number
+  }
+  interface ContentImage extends Look {
+    image: string
+    fit: [width: number, height: number]
+  }
+  interface ContentSvg extends Look {
+    svg: string
+    fit?: [width: number, height: number]
+    width?: number
+    height?: number
+    options?: object
+  }
+  interface ContentCanvas extends Look {
+    canvas: Array<Line>
+  }
+  export interface CustomTableLayout {
+    hLineWidth: (line: number) => number
+    hLineColor: (line: number) => string
+    vLineWidth: (line: number) => number
+    paddingLeft: () => number
+    paddingRight: () => number
+    paddingTop: () => number
+    paddingBottom: () => number
+  }
+  export interface ContentTable extends Look {
+    table: {
+      headerRows?: number
+      keepWithHeaderRows?: number
+      dontBreakRows: boolean
+      widths: Array<number>
+      body: Array<Array<TableCell>>
+    }
+    layout: CustomTableLayout
+  }
+  export type Content =
+    | ContentText
+    | ContentStack
+    | ContentColumns
+    | ContentImage
+    | ContentSvg
+    | ContentCanvas
+    | ContentTable
+  export type Column = Content & { width?: number | "auto" | "*" }
+  export type TableCell = Content & { colSpan?: number; fillColor?: string }
+  /** A file inside the PDF; its source is a data address. */
+  export interface Attachment {
+    src: string
+    name: string
+    type: string
+    description: string
+    relationship: "Alternative"
+    creationDate: Date
+    modifiedDate: Date
+  }
+  export interface TDocumentDefinitions {
+    pageSize: { width: number; height: number }
+    pageMargins: Sides
+    content: Array<Content>
+    images: { [name: string]: string }
+    defaultStyle: Look
+    language: string
+    displayTitle: boolean
+    version: string
+    subset?: "PDF/A-3b"
+    files?: { [name: string]: Attachment }
+    info: { title: string; author?: string; creator: string; producer: string; creationDate: Date; modDate: Date }
+    header?: () => Content
+    footer: (current: number, pages: number) => Content
+    watermark?: { text: string; color: string; opacity: number; bold: boolean; font: string; fontSize: number }
+  }
+  interface Pdfmake {
+    readonly setLocalAccessPolicy: (may: (path: string) => boolean) => void
+    readonly setUrlAccessPolicy: (may: (url: string) => boolean) => void
+    readonly setFonts: (fonts: { readonly [family: string]: { readonly [face: string]: string } }) => void
+    readonly createPdf: (definition: TDocumentDefinitions) => {
+      /** The document as PDFKit writes it, before its end. */
+      readonly getStream: () => Promise<object>
+      readonly getBuffer: () => Promise<Buffer>
+    }
+  }
+  const exported: Pdfmake
+  export default exported
+}
 /** What draws the lines that pdfmake has laid out. */
 declare module "pdfmake/js/Renderer.js" {
   interface DrawnLine {

@@ -2,7 +2,7 @@
  * Tables and their sums. Rows are whole; the head is repeated; a group's row stays with the first row below it and the
  * sums with the last rows: such rows are one row to pdfmake, which holds a table of the same columns.
  */
-import type { Column, Content, ContentTable, CustomTableLayout, TableCell } from "pdfmake/interfaces.js"
+import type { Column, Content, ContentTable, CustomTableLayout, TableCell } from "pdfmake"
 import type { Cell, Group, Row, Table, Totals } from "../../core/print/blocks.ts"
 import { heightOfRow, splitRow } from "./estimate.ts"
 import { alignmentOf, type Drawing, inlines, inlineText } from "./inline.ts"

@@ -8,9 +8,7 @@ export const declare = (program: Command): void => {
   withAction(
     webhooks
       .command("listen")
-      .description(
-        "Receive deliveries on this machine and print them, until stopped; subscribes itself at a server that may reach it"
-      )
+      .description("Receive deliveries on this machine and print them; subscribes itself at a server that may reach it")
       .option("--port <port>", "where to listen (default: 4490; 0 for any)")
       .option("--events <names>", "what to subscribe to, separated by commas (default: everything)")
       .option("--secret <secret>", "verify with the secret of a webhook there is, and subscribe to nothing")

@@ -35,7 +35,7 @@ describe.each(engines)("attachments on %s", (engine) => {
       ...(to.type === undefined ? [] : [["attachable_type", to.type] as const]),
       ...(to.id === undefined ? [] : [["attachable_id", String(to.id)] as const]),
       ...more,
-      ["file", new Blob([new Uint8Array(content)]), name]
+      ["file", new Blob([content]), name]
     ])
     return server.ask("/api/v1/attachments", {
       bytes,

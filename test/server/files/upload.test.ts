@@ -36,14 +36,14 @@ describe.each(engines)("an upload on %s", (engine) => {
     formOf([
       ["attachable_type", "Product"],
       ["attachable_id", String(product_id)],
-      ["file", new Blob([new Uint8Array(content)]), "photo.bin"]
+      ["file", new Blob([content]), "photo.bin"]
     ])
   const send = async (content: Uint8Array): Promise<{ readonly status: number; readonly body: any }> => {
     const { bytes, type } = await formWith(content)
     const answer = await fetch(`${http.url}/api/v1/attachments`, {
       method: "POST",
       headers: { authorization: `Bearer ${owner_token}`, "content-type": type },
-      body: new Uint8Array(bytes)
+      body: bytes
     })
     return { status: answer.status, body: await answer.json() }
   }

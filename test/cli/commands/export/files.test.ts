@@ -21,12 +21,12 @@ const attach = async ({ url }: Place, product_id: number, content: Uint8Array, n
   const { bytes, type } = await formOf([
     ["attachable_type", "Product"],
     ["attachable_id", String(product_id)],
-    ["file", new Blob([new Uint8Array(content)]), name]
+    ["file", new Blob([content]), name]
   ])
   const answer = await fetch(`${url}/api/v1/attachments`, {
     method: "POST",
     headers: { authorization, "content-type": type },
-    body: new Uint8Array(bytes)
+    body: bytes
   })
   expect(answer.status, await answer.clone().text()).toBe(201)
 }
