@@ -9,11 +9,13 @@ import { exact, isNumericText } from "../values/decimal.ts"
 import { parseMoney } from "../values/money.ts"
 import { parseDate, parseTimestamp } from "../values/time.ts"
 import type { Field } from "./field.ts"
-import { type FlagFilter, flagSql } from "./flag-filter.ts"
+import { type FlagFilter, flagSql, type NamedFilterValue, type RelatedFilter } from "./declared-filters.ts"
 import { isStorableText, wholeNumber } from "./input.ts"
 import type { Dialect } from "./store/dialect.ts"
 import { type Bindings, quote } from "./store/statement.ts"
 import { foldCase, caseFoldedName, isSearchable, type Table } from "./table.ts"
+
+export type { FlagFilter, NamedFilterValue, RelatedFilter } from "./declared-filters.ts"
 
 /** A query string as it came, in order. */
 export type Query = ReadonlyArray<readonly [name: string, value: string]>
@@ -41,17 +43,6 @@ export const predicates = [
 ] as const
 export type Predicate = (typeof predicates)[number]
 
-/** A filter on a related row: `q[productGroup.name_eq]`. `via` is the own column that holds the other row's id. */
-export interface RelatedFilter {
-  readonly via: string
-  readonly table: Table
-  readonly column: string
-}
-/** A name for values of one or several columns: the status "Reserved" is status 1 of the state quotation. */
-export interface NamedFilterValue {
-  readonly name: string
-  readonly where: { readonly [column: string]: number | string }
-}
 export interface Listing {
   readonly table: Table
   /** Columns that may be filtered. */

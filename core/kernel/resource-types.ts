@@ -5,7 +5,7 @@
 import type { ViewColumns } from "./custom-view.ts"
 import type { StoreRead } from "./failure.ts"
 import type { Json, JsonObject } from "./json.ts"
-import type { FlagFilter } from "./flag-filter.ts"
+import type { FlagFilter } from "./declared-filters.ts"
 import type { NamedFilterValue, Query, RelatedFilter } from "./query.ts"
 import type { Where } from "./row-change.ts"
 import type { Settings } from "./settings.ts"

@@ -1,7 +1,23 @@
-/** Filters on what answers show as true or false and no column keeps, as it follows from the clock. */
+/** Filters a resource declares beside its columns: on related rows, on names of values, on what follows from time. */
 import { type Bindings, quote } from "./store/statement.ts"
+import type { Table } from "./table.ts"
 
-/** It is true where a column has one of some values and an instant is past. */
+/** A filter on a related row: `q[productGroup.name_eq]`. `via` is the own column that holds the other row's id. */
+export interface RelatedFilter {
+  readonly via: string
+  readonly table: Table
+  readonly column: string
+}
+/** A name for values of one or several columns: the status "Reserved" is status 1 of the state quotation. */
+export interface NamedFilterValue {
+  readonly name: string
+  readonly where: { readonly [column: string]: number | string }
+}
+
+/**
+ * What answers show as true or false and no column keeps, as it follows from the clock: it is true where a column has one of
+ * some values and an instant is past.
+ */
 export interface FlagFilter {
   readonly column: string
   readonly is: ReadonlyArray<string>
