@@ -1,4 +1,5 @@
 /** The deliberate mutants: every rule that keeps offline work safe, broken one at a time. `npm run mutants` runs them. */
+import { billing_mutants } from "./billing.ts"
 import { guard_mutants } from "./guards.ts"
 import { kernel_mutants, rule_mutants } from "./in-core.ts"
 import type { Mutant } from "./mutant.ts"
@@ -14,5 +15,6 @@ export const mutants: ReadonlyArray<Mutant> = [
   ...guard_mutants,
   ...kernel_mutants,
   ...rule_mutants,
-  ...serving_mutants
+  ...serving_mutants,
+  ...billing_mutants
 ]

@@ -1,0 +1,97 @@
+/** A server killed while invoices are issued: what it answered stands, and numbers are 1 to n in the order of issue. */
+import { randomInt } from "node:crypto"
+import { afterAll, describe, expect, it } from "vitest"
+import { databaseOn } from "../postgres-database.ts"
+import { DURABLE, startPostgres } from "../postgres-server.ts"
+import { cleanUp, type Env, folderOfItsOwn, type ServerProcess, startServer } from "./process.ts"
+
+afterAll(cleanUp)
+
+const token = "a-token-of-more-than-twenty-characters"
+const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" }
+const clients = 16
+const kills = 6
+
+interface Issued {
+  readonly id: number
+  readonly number: string
+  readonly status: string
+  readonly issued_at: string
+}
+const call = async (server: ServerProcess, method: string, path: string, body?: object): Promise<any> =>
+  (
+    await fetch(`${server.url}/api/v1/${path}`, {
+      method,
+      headers,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) })
+    })
+  ).json()
+
+/** Issues until the server is gone; keeps the numbers it answered with. */
+const issuing = async (server: ServerProcess, member_id: number, acknowledged: Map<number, string>): Promise<void> => {
+  const items = [{ name: "Heads", unit_price: "10.00" }]
+  try {
+    for (;;) {
+      const { invoice } = await call(server, "POST", "invoices", { member_id, items })
+      if (randomInt(3) === 0) await call(server, "POST", `invoices/${invoice.id}/issue`, { due_at: "2000-01-01" })
+      const issued = await call(server, "POST", `invoices/${invoice.id}/issue`)
+      if (issued.invoice !== undefined) acknowledged.set(invoice.id, issued.invoice.number)
+    }
+  } catch {
+    // The server was killed.
+  }
+}
+const allOf = async (server: ServerProcess): Promise<ReadonlyArray<Issued>> => {
+  const found: Array<Issued> = []
+  for (let page = 1; ; page++) {
+    const { invoices } = await call(server, "GET", `invoices?per_page=100&page=${page}&q[status_eq]=issued&sort=number`)
+    if (invoices.length === 0) return found
+    found.push(...invoices)
+  }
+}
+const killedWhileIssuing = async (env: Env): Promise<void> => {
+  const acknowledged = new Map<number, string>()
+  let member_id = 0
+  for (let round = 0; round < kills; round++) {
+    const server = await startServer(env)
+    if (member_id === 0)
+      member_id = (await call(server, "POST", "members", { name: "Payer", membership_type: "organisation" })).member.id
+    const before = acknowledged.size
+    const done = Array.from({ length: clients }, () => issuing(server, member_id, acknowledged))
+    while (acknowledged.size < before + 8) await new Promise((resolve) => setTimeout(resolve, 5))
+    await server.kill("SIGKILL")
+    await Promise.all(done)
+  }
+  const server = await startServer(env)
+  const found = await allOf(server)
+  expect(found.map(({ number }) => number)).toEqual(found.map((_, at) => String(at + 1).padStart(10, "0")))
+  expect(found.map(({ issued_at }) => issued_at)).toEqual(found.map(({ issued_at }) => issued_at).toSorted())
+  const kept = new Map(found.map(({ id, number }) => [id, number]))
+  expect([...acknowledged].filter(([id, number]) => kept.get(id) !== number)).toEqual([])
+  expect(acknowledged.size).toBeGreaterThanOrEqual(kills * 8)
+  await server.kill("SIGKILL")
+}
+
+const environment = async (url?: string): Promise<Env> => ({
+  FLIGHTCASE_KEY: "a-key-of-more-than-twenty-characters",
+  FLIGHTCASE_TOKEN: token,
+  FLIGHTCASE_RATE_LIMIT: "100000",
+  FLIGHTCASE_DATA: await folderOfItsOwn(),
+  ...(url === undefined ? {} : { DATABASE_URL: url })
+})
+
+describe("a server killed while sixteen people issue invoices", () => {
+  it("on SQLite leaves numbers without holes", { timeout: 300_000 }, async () =>
+    killedWhileIssuing(await environment())
+  )
+  it("on Postgres leaves numbers without holes", { timeout: 300_000 }, async () => {
+    const postgres = await startPostgres(DURABLE)
+    try {
+      const { url, drop } = await databaseOn(postgres.url)
+      await killedWhileIssuing(await environment(url))
+      await drop()
+    } finally {
+      await postgres.stop()
+    }
+  })
+})
