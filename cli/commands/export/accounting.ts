@@ -69,8 +69,8 @@ const exportAccounting = async (
     return
   }
   if (documents.length === 0) return context.note("Nothing is new since then; --again DAY exports it once more.")
-  for (const file of files) context.print(file)
-  context.note(`Wrote ${documents.length} documents, and marked them as exported.`)
+  for (const file of files) context.print(`${file}\n`)
+  context.note(`Wrote ${documents.length} ${documents.length === 1 ? "document" : "documents"}, marked as exported.`)
 }
 
 const everyDocument = async (
