@@ -89,7 +89,10 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     load: () => import("./commands/import/import.ts")
   },
   export: {
-    usage_line: ["export DIR", "all data as files, and the journal for import all"],
+    usage_line: [
+      "export DIR | accounting --since DAY [--format xero]",
+      "all data as files, and the journal for import all; or billing for an accounting program"
+    ],
     load: () => import("./commands/export/export.ts")
   },
   api: {

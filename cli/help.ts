@@ -16,7 +16,7 @@ const examples = [
  * `other_nouns`.
  */
 const noun_groups: ReadonlyArray<readonly [title: string, nouns: ReadonlyArray<string>]> = [
-  ["Deals", ["opportunities", "members", "activities"]],
+  ["Deals", ["opportunities", "members", "activities", "accounting"]],
   [
     "Catalogue",
     [

@@ -16,7 +16,6 @@ import { invoiceChange, invoiceEmailed } from "./events.ts"
 import { billingTypeIds, chosenContact } from "./parties.ts"
 import { one, path, write } from "./paths.ts"
 import { invoiceResource } from "./resources.ts"
-import { invoices } from "./schema.ts"
 
 export const invoiceMail = Schema.Struct({
   invoice_id: Schema.Int,

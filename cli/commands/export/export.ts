@@ -5,6 +5,7 @@ import type { Command } from "commander"
 import { operationOf, paramNames, type Endpoint } from "../../../core/kernel/endpoint.ts"
 import type { JsonObject } from "../../../core/kernel/json.ts"
 import type { CommandContext } from "../../context.ts"
+import { declareAccounting } from "./accounting.ts"
 import { type WrittenFiles, writeFiles } from "./files.ts"
 import { journal_file, writeJournal } from "./journal.ts"
 import { writeRows } from "./rows.ts"
@@ -26,6 +27,7 @@ export const declare = (program: Command): void => {
     .argument("<dir>", "a folder; made when it is not there")
     .option("--raw", "cells of .csv as they are, also those a spreadsheet would run as formulas")
   withAction(out, exportAll)
+  declareAccounting(out)
 }
 
 const exportAll = async (

@@ -13,7 +13,6 @@ import { partiesOf } from "../parties.ts"
 import {
   credit_note_items,
   type CreditNoteRow,
-  credit_notes,
   invoice_items,
   type InvoiceRow,
   invoices,

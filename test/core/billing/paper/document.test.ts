@@ -1,0 +1,97 @@
+/** What invoices say, and how they can be paid. */
+import { Result } from "effect"
+import { describe, expect, it } from "vitest"
+import { creditNoteDocument, invoiceDocument } from "../../../../core/billing/paper/document.ts"
+import { epcCode, isIban, paymentLink, paymentLinkFault, spacedIban } from "../../../../core/billing/paper/pay.ts"
+import { type Block, readDocument } from "../../../../core/print/blocks.ts"
+import { creditNoteSample, invoiceSample, type Sample } from "./samples.ts"
+
+const textOf = (sample: Sample): string => JSON.stringify(invoiceDocument(invoiceSample(sample)))
+const codesOf = (blocks: ReadonlyArray<Block>): ReadonlyArray<string> =>
+  blocks.flatMap((block) =>
+    block.kind === "code"
+      ? [block.value]
+      : block.kind === "together"
+        ? codesOf(block.blocks)
+        : block.kind === "columns"
+          ? block.columns.flatMap((column) => codesOf(column.blocks))
+          : []
+  )
+const plain = { lines: 3, currency: "EUR", language: "en-GB" }
+
+describe("a document", () => {
+  it.each([
+    ["EUR in German", { ...plain, language: "de" }],
+    ["JPY", { ...plain, currency: "JPY" }],
+    ["KWD to an Arabic name", { ...plain, currency: "KWD", buyer: "شركة الأضواء للفعاليات" }],
+    ["1,000 lines", { ...plain, lines: 1_000, with_discount: true, with_deposit: true }],
+    ["no lines", { ...plain, lines: 0 }]
+  ])("can be kept and read again: %s", (_what, sample) => {
+    for (const document of [invoiceDocument(invoiceSample(sample)), creditNoteDocument(creditNoteSample(sample))])
+      expect(Result.isSuccess(readDocument(JSON.parse(JSON.stringify(document))))).toBe(true)
+  })
+  it("shows amounts at the scale of the currency, in the customer's language", () => {
+    expect(textOf({ ...plain, language: "de" })).toContain("2.018,13\u00a0€")
+    expect(textOf({ ...plain, currency: "JPY" })).toContain("¥1,694")
+    expect(textOf({ ...plain, currency: "KWD" })).toContain("KD\u00a01,694.190")
+  })
+  it("says what tax is in the currency it is accounted for in", () => {
+    expect(textOf({ ...plain, currency: "KWD" })).toContain("at the rate of 0.9123.")
+    expect(textOf(plain)).not.toContain("at the rate")
+  })
+  it("shows what was paid and what is left, and the way to pay that", () => {
+    const { invoice } = invoiceSample(plain)
+    const left = invoice.total - 1_000
+    const open = { status: "partially_paid", amount_paid: 1_000, amount_outstanding: left } as const
+    const document = invoiceDocument(invoiceSample({ ...plain, invoice: open }))
+    expect(JSON.stringify(document)).toContain("-€10.00")
+    const amount = `EUR${(left / 100).toFixed(2)}`
+    expect(codesOf(document.blocks)[0]?.split("\n")).toEqual([
+      "BCD",
+      "002",
+      "1",
+      "SCT",
+      "BYLADEM1001",
+      "Northlight Rental GmbH",
+      "DE02120300000000202051",
+      amount,
+      "",
+      "",
+      "0000000042"
+    ])
+  })
+  it("asks for nothing once it is paid, voided or no more than a draft", () => {
+    for (const invoice of [
+      { status: "paid", amount_outstanding: 0 },
+      { status: "voided" },
+      { status: "draft", number: null }
+    ] as const)
+      expect(codesOf(invoiceDocument(invoiceSample({ ...plain, invoice })).blocks)).toEqual([])
+  })
+})
+
+describe("ways to pay", () => {
+  it("are an account whose check digits fit", () => {
+    expect(isIban("GB82 WEST 1234 5698 7654 32")).toBe(true)
+    expect(isIban("GB82 WEST 1234 5698 7654 33")).toBe(false)
+    expect(isIban("GB82")).toBe(false)
+    expect(spacedIban("de02120300000000202051")).toBe("DE02 1203 0000 0000 2020 51")
+  })
+  it("are the banks' code for euros alone", () => {
+    const of = { iban: "DE02120300000000202051", bic: null, holder: "Ä".repeat(80), text: "7", amount_minor: 1 }
+    expect(epcCode({ ...of, currency: "GBP" })).toBeUndefined()
+    expect(epcCode({ ...of, currency: "EUR", amount_minor: 0 })).toBeUndefined()
+    const code = epcCode({ ...of, currency: "EUR" }) ?? ""
+    expect(new TextEncoder().encode(code).length).toBeLessThanOrEqual(331)
+    expect(code.split("\n").slice(4, 8)).toEqual(["", "Ä".repeat(35), "DE02120300000000202051", "EUR0.01"])
+  })
+  it("are an address made of the number, the amount and the currency", () => {
+    const values = { number: "R/7&x", amount: "10.00", currency: "EUR" }
+    expect(paymentLink("https://pay.example/{number}?a={amount}{currency}", values)).toBe(
+      "https://pay.example/R%2F7%26x?a=10.00EUR"
+    )
+    expect(paymentLinkFault("http://pay.example")).toMatch(/https/)
+    expect(paymentLinkFault("https://pay.example/{id}")).toMatch(/not \{id\}/)
+    expect(paymentLinkFault("https://pay.example/{number}")).toBeUndefined()
+  })
+})
