@@ -5,7 +5,8 @@
  */
 import { itemAt } from "../values/lists.ts"
 import { Result } from "effect"
-import { exact, isNumericText } from "../values/decimal.ts"
+import { isNumericText } from "../values/decimal.ts"
+import { besideScaled } from "./beside-scaled.ts"
 import { parseMoney } from "../values/money.ts"
 import { parseDate, parseTimestamp } from "../values/time.ts"
 import type { Field } from "./field.ts"
@@ -214,6 +215,8 @@ interface FilterTarget {
   readonly field: Field
   readonly sql: string
   readonly folded: string
+  /** Whether `folded` is a column of its own, which indexes hold. */
+  readonly keeps_folded?: boolean
   readonly names?: ReadonlyMap<string, number>
   /** The array it is, when it holds several values. */
   readonly items?: string
@@ -224,6 +227,7 @@ const plainColumn = (table: Table, name: string): FilterTarget => {
     field,
     sql: quote(name),
     folded: isSearchable(field) ? quote(caseFoldedName(name)) : `lower(${quote(name)})`,
+    keeps_folded: isSearchable(field) && field.type.kind === "text",
     ...(field.type.kind === "list" ? { items: quote(name) } : {})
   }
 }
@@ -290,9 +294,14 @@ const testSql = (
   }
   const parsed = given.map((value) => operand(column, value, listing, dialect)).filter((value) => value !== undefined)
   if (parsed.length === 0) return nothing
-  return predicate === "in" || predicate === "not_in"
-    ? `${sql} ${predicate === "in" ? "in" : "not in"} (${parsed.map(bound.bind).join(", ")})`
-    : `${sql} ${operators[predicate]} ${bound.bind(parsed[0])}`
+  const compared =
+    predicate === "in" || predicate === "not_in"
+      ? `${sql} ${predicate === "in" ? "in" : "not in"} (${parsed.map(bound.bind).join(", ")})`
+      : `${sql} ${operators[predicate]} ${bound.bind(parsed[0])}`
+  if (column.keeps_folded !== true || (predicate !== "eq" && predicate !== "in")) return compared
+  // Equal texts fold to equal texts: indexes of searchable columns are on the folded ones.
+  const folded = new Set(parsed.map((value) => foldCase(String(value))))
+  return `(${compared} and ${column.folded} in (${[...folded].map(bound.bind).join(", ")}))`
 }
 const operators = { eq: "=", not_eq: "<>", lt: "<", lteq: "<=", gt: ">", gteq: ">=" } as const
 
@@ -388,12 +397,3 @@ const operand = ({ field, names }: FilterTarget, raw: string, listing: Listing, 
   }
 }
 const caseName = (value: string): string => value.toLowerCase().replace(/[^a-z0-9]/g, "")
-
-/**
- * SQLite keeps decimals as integers scaled by a power of ten: a value between two of them is represented as n + 0.5.
- */
-const besideScaled = (value: string, scale: number): bigint | number => {
-  const scaled = exact(value).times(exact(10).pow(scale))
-  if (scaled.abs().greaterThan(9e18)) return scaled.isNegative() ? -1e19 : 1e19
-  return scaled.isInteger() ? BigInt(scaled.toFixed(0)) : scaled.floor().toNumber() + 0.5
-}
