@@ -1,0 +1,34 @@
+import { expect, it } from "vitest"
+import { Effect } from "effect"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { serve } from "../../server/serving.ts"
+import { conditionSql } from "../../../core/kernel/query.ts"
+import { invoices } from "../../../core/billing/schema.ts"
+
+it("a filter for an equal text finds its rows by the index of the folded column", async () => {
+  const server = await serve()
+  const values: Array<unknown> = []
+  const bound = {
+    values,
+    bind: (value: unknown) => {
+      values.push(value)
+      return "?"
+    }
+  }
+  const plan = await server.run(
+    Effect.gen(function* () {
+      const listing = {
+        ...{ table: invoices, filters: ["number"], sorts: [], aliases: {}, related: {}, flags: {}, value_names: {} },
+        ...{ custom_fields: new Map(), base_currency: "GBP", now: "2026-06-18T12:00:00.000Z" }
+      }
+      const where = conditionSql({ name: "number", predicate: "eq", values: ["A1"] }, listing, "sqlite", bound)
+      return yield* (yield* Store).run<{ detail: string }>(
+        `explain query plan select id from invoices where ${where}`,
+        values
+      )
+    })
+  )
+  expect(values).toEqual(["A1", "a1"])
+  expect(plan.map(({ detail }) => detail).join()).toContain("number_folded=?")
+  await server.close()
+})
