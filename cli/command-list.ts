@@ -47,6 +47,11 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     load: () => import("./commands/orders/orders.ts"),
     noun: "opportunities"
   },
+  invoices: {
+    usage_line: ["invoices show|pay|refund|credit|…", "invoices by id or number, and what is paid of them"],
+    load: () => import("./commands/invoices/invoices.ts"),
+    noun: "invoices"
+  },
   containers: {
     usage_line: [
       "containers manifest CONTAINER [--labels qr]",

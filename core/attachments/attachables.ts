@@ -2,6 +2,7 @@
  * What files can be attached to: one line a kind of thing. Whoever sees the thing sees its attachments, and whoever may
  * change it may attach to it.
  */
+import { invoices } from "../billing/schema.ts"
 import { activities } from "../activities/schema.ts"
 import { keyInAnyCase, type ReferenceRule } from "../kernel/field.ts"
 import type { AnyRow, Table } from "../kernel/table.ts"
@@ -41,7 +42,8 @@ const labels = {
   Opportunity: "Opportunity",
   Activity: "Activity",
   Container: "Container",
-  StockLevel: "Stock Level"
+  StockLevel: "Stock Level",
+  Invoice: "Invoice"
 } as const
 export type AttachableType = keyof typeof labels
 /** Values of `attachable_type`. */
@@ -59,7 +61,8 @@ const kinds: { readonly [T in AttachableType]: Omit<Attachable, "label" | "type"
     read: { abilities: ["stock:read"], permissions: ["stock.view"] },
     // Whoever checks units in photographs what came back damaged.
     write: { abilities: ["stock:write", "opportunities:write"], permissions: ["stock.adjust", "opportunities.edit"] }
-  }
+  },
+  Invoice: { table: invoices, rule: archived, ...rights("invoices", "invoices.edit") }
 }
 const isAttachableType = (type: string): type is AttachableType => Object.hasOwn(kinds, type)
 

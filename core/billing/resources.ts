@@ -35,7 +35,10 @@ const taxSummaryShown = Shown.objects({
 /** The frozen summary with its money as answers give it. */
 export const taxSummaryOut = (rows: ReadonlyArray<TaxSummaryRow>, currency: string): ReadonlyArray<JsonObject> =>
   rows.map((row) => ({
-    ...row,
+    tax_class_id: row.tax_class_id,
+    tax_rate_id: row.tax_rate_id,
+    tax_rate_name: row.tax_rate_name,
+    rate: row.rate,
     net: formatMoney(row.net, currency),
     tax: formatMoney(row.tax, currency),
     gross: formatMoney(row.gross, currency)

@@ -284,6 +284,8 @@ export const credit_note_items = table(
     ...rateColumns,
     tax_total: amount(),
     total: amount(),
+    /** An amount of the row was credited, and no quantity of it. */
+    by_amount: boolean({ computed: true, hidden: true, default: false }),
     sort_order: integer({ computed: true, default: 0 }),
     currency_code: currencyOfRow()
   },

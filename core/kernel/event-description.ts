@@ -129,6 +129,15 @@ export const eventList = (events: Iterable<AnyEventType>, tables: ReadonlyArray<
   }
 }
 
+/** A choice may gain values: what was recorded before still is one of them, and readers take those they do not know. */
+const isKept = (held: string, holds: string | undefined): boolean => {
+  if (holds === held || holds === undefined) return holds === held
+  const [before, now] = [held, holds].map((one) => one.split(" or "))
+  return (
+    [...(before ?? []), ...(now ?? [])].every((one) => /^"[^"]*"$/.test(one)) &&
+    before?.every((one) => now?.includes(one)) === true
+  )
+}
 /** What a later list removes from an earlier one or changes; empty where it only adds. */
 export const brokenPromises = (kept: EventList, now: EventList): ReadonlyArray<string> =>
   (["events", "columns"] as const).flatMap((part) =>
@@ -137,7 +146,7 @@ export const brokenPromises = (kept: EventList, now: EventList): ReadonlyArray<s
       if (present === undefined) return [`${part} ${name} is gone`]
       return [
         ...Object.entries(fields).flatMap(([field, type]) =>
-          present[field] === type
+          isKept(type, present[field])
             ? []
             : [
                 `${part} ${name}: ${field || "it"} held ${type}, and ${present[field] === undefined ? "is gone" : `holds ${present[field]}`}`

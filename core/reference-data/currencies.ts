@@ -4,9 +4,12 @@
 import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { boolean, decimal, integer, text, timestamp } from "../kernel/field.ts"
-import { type Access, createdEvent, crudResource } from "../kernel/crud-resource.ts"
-import { invalidField } from "../kernel/rejection.ts"
-import { resource } from "../kernel/resource.ts"
+import { type Access, createdEvent, crudResource, updatedEvent } from "../kernel/crud-resource.ts"
+import * as Shown from "../kernel/answer-schema.ts"
+import { command } from "../kernel/endpoint.ts"
+import { invalidField, notFound } from "../kernel/rejection.ts"
+import { ok, renderById, resource, viewContext } from "../kernel/resource.ts"
+import { baseCurrency } from "../kernel/settings.ts"
 import { Store } from "../kernel/store/store.ts"
 import { visible_to_all } from "../kernel/visibility.ts"
 import { table } from "../kernel/table.ts"
@@ -37,22 +40,52 @@ const readOnly: Access = {
   edit: null,
   delete: null
 }
-const currencySlice: Slice = {
-  ...crudResource({
-    resource: resource({
-      singular: "currency",
-      table: currencies,
-      filters: ["code", "name", "is_enabled"],
-      sorts: ["code", "name"],
-      order: ["code"]
-    }),
-    fields: currencyFields,
-    path: "/api/v1/currencies",
-    access: readOnly,
-    only: ["list", "show"]
-  }),
+const currencyResource = resource({
+  singular: "currency",
+  table: currencies,
+  filters: ["code", "name", "is_enabled"],
+  sorts: ["code", "name"],
+  order: ["code"]
+})
+const currencyReads = crudResource({
+  resource: currencyResource,
+  fields: currencyFields,
+  path: "/api/v1/currencies",
+  access: readOnly,
+  only: ["list", "show"]
+})
+const currencySlice = (): Slice => ({
+  ...currencyReads,
+  endpoints: [...(currencyReads.endpoints ?? []), enable],
   seed: () => known_currencies.map((currency, index) => createdEvent(currencies, { id: index + 1, ...currency }))
-}
+})
+
+/** Which currencies documents may be made in. Nothing that is in a currency already changes when it is no longer enabled. */
+const enable = command("PUT", "/api/v1/currencies/{code}", {
+  answer: { currency: Shown.row(() => currencyResource) },
+  name: "currencies.update",
+  summary: "Enable or disable a currency for new documents",
+  ability: "settings:write",
+  permission: "settings.manage",
+  fields: { is_enabled: boolean({ required: true, on_null: "reject" }) },
+  mode: "create",
+  streams: ({ code }) => [`currency:${code}`],
+  facts: ({ params, settings }) =>
+    Effect.gen(function* () {
+      const code = (params["code"] ?? "").toUpperCase()
+      const [row] = yield* (yield* Store).find(currencies, { code }, { limit: 1 })
+      if (row === undefined) return yield* notFound("No such currency.")
+      return { row, is_base: code === baseCurrency(settings) }
+    }),
+  decide: ({ is_base, row }, { values }) => {
+    const is_enabled = values.is_enabled ?? row.is_enabled
+    if (is_base && !is_enabled)
+      return Result.fail(invalidField("is_enabled", `${row.code} is the base currency, which is always enabled.`))
+    const changed = updatedEvent(currencies, row, { is_enabled })
+    return Result.succeed({ events: changed === undefined ? [] : [changed], result: { id: row.id } })
+  },
+  respond: ({ id }, input) => Effect.map(renderById(currencyResource, id, input.query, viewContext(input)), ok)
+})
 
 const positive = { scale: EXCHANGE_RATE_SCALE, min: "0.00000001", max: "1000000000", strict: false } as const
 const exchangeFields = {
@@ -130,4 +163,4 @@ export const exchangeRateAt = Effect.fnUntraced(function* (question: {
   )
 })
 
-export const currencySlices: ReadonlyArray<Slice> = [currencySlice, exchangeSlice]
+export const currencySlices: ReadonlyArray<Slice> = [currencySlice(), exchangeSlice]

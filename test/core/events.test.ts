@@ -46,6 +46,14 @@ describe("the list of events", () => {
     ])
     expect(brokenPromises(before, before)).toEqual([])
   })
+  it("lets a choice gain values, and lose none", () => {
+    const lamps = (kind: string): EventList => ({ events: {}, columns: { lamps: { kind } } })
+    expect(brokenPromises(lamps('"spot" or "wash"'), lamps('"spot" or "beam" or "wash"'))).toEqual([])
+    expect(brokenPromises(lamps('"spot" or "wash"'), lamps('"spot"'))).toEqual([
+      'columns lamps: kind held "spot" or "wash", and holds "spot"'
+    ])
+    expect(brokenPromises(lamps('"spot"'), lamps("text"))).toHaveLength(1)
+  })
 })
 
 describe("a declared event", () => {

@@ -159,5 +159,22 @@ export const seed_data: ReadonlyArray<Request> = [
     ...write("attachments", { attachable_type, attachable_id: 1, category: "photo" }),
     files: { file: { name: `photo ${at}.jpg`, mime_type: "image/jpeg", size_bytes: 1_000, sha256: `${at}`.repeat(64) } }
   })),
-  ...times(3, (at) => write("vehicles", { name: `Van ${at}`, registration: `V ${at}`, store_id: 1 }))
+  ...times(3, (at) => write("vehicles", { name: `Van ${at}`, registration: `V ${at}`, store_id: 1 })),
+  // A draft, and issued invoices of every kind and status.
+  ...times(8, (at) =>
+    write("invoices", {
+      member_id: 1,
+      subject: `Bill ${at}`,
+      type: at === 3 ? "deposit" : at === 4 ? "proforma" : "standard",
+      items: [
+        { name: "Heads", quantity: "4", unit_price: 2_500 },
+        { name: "Cable", quantity: "3", unit_price: 333 }
+      ]
+    })
+  ),
+  ...times(6, (at) => write(`invoices/${at + 2}/issue`)),
+  write("invoices/5/payments", { amount: 5_000 }),
+  write("invoices/6/payments", { amount: 10_999 }),
+  write("invoices/7/credit_notes", { amount: 1_000 }),
+  write("invoices/8/void")
 ]

@@ -133,7 +133,69 @@ const pair =
     return { body }
   }
 
+const invoice =
+  (where: string): Maker =>
+  async (random, look) => {
+    const found = await one(
+      random,
+      look,
+      `select id from invoices where deleted_at is null and ${where} order by id desc`
+    )
+    return found === undefined ? undefined : { params: { id: number(found) } }
+  }
+const open_invoice = "type <> 'proforma' and status in ('issued', 'partially_paid')"
+const rowsOfInvoice = async (random: Random): Promise<Json> =>
+  Array.from({ length: 1 + random.below(3) }, (_, at) => ({
+    name: `Row ${at + 1}`,
+    quantity: random.pick(["1", "2.5", "3"]),
+    unit_price: 100 + random.below(9_000)
+  }))
+/** Little, half, all, and now and then more than there is. */
+const someOf = (random: Random, most: number): number =>
+  random.pick([1, Math.ceil(most / 2), most, most, most + (random.happens(0.2) ? 1 : 0)])
+
 export const targets: { readonly [endpoint: string]: Maker } = {
+  "invoices.create": async (random, look) => {
+    const found = await one(
+      random,
+      look,
+      "select id from members where deleted_at is null and membership_type <> 'user' order by id desc"
+    )
+    return {
+      body: {
+        member_id: number(found),
+        type: random.pick(["standard", "standard", "deposit", "proforma"]),
+        currency: "GBP",
+        prices_include_tax: random.happens(0.3),
+        items: await rowsOfInvoice(random)
+      }
+    }
+  },
+  "invoices.update": withBody(invoice("status = 'draft'"), async (random) => ({
+    subject: `Changed ${random.below(30)}`,
+    ...(random.happens(0.5) ? { items: await rowsOfInvoice(random) } : {})
+  })),
+  "invoices.delete": invoice("status = 'draft'"),
+  "invoices.issue": withBody(invoice("status = 'draft' and total >= 0"), async () => ({})),
+  "invoices.void": withBody(invoice("status = 'issued'"), async () => ({})),
+  "invoices.pay": withBody(invoice(open_invoice), async (random, look, { id }) => {
+    const [row] = await look("select amount_outstanding from invoices where id = ?", [Number(id)])
+    return { amount: someOf(random, number(row, "amount_outstanding")), method: random.pick(["cash", "card"]) }
+  }),
+  "invoices.refund": withBody(invoice("amount_paid > 0"), async (random, look, { id }) => {
+    const [row] = await look("select amount_paid from invoices where id = ?", [Number(id)])
+    return { amount: someOf(random, number(row, "amount_paid")) }
+  }),
+  "invoices.credit": withBody(
+    invoice("type <> 'proforma' and status in ('issued', 'partially_paid', 'paid') and total > 0"),
+    async (random, look, { id }) => {
+      if (random.happens(0.3)) return {}
+      const [row] = await look("select total - amount_credited as rest from invoices where id = ?", [Number(id)])
+      if (random.happens(0.5)) return { amount: someOf(random, number(row, "rest")) }
+      const item = await one(random, look, "select id from invoice_items where invoice_id = ?", [Number(id)])
+      return { items: [{ invoice_item_id: number(item), quantity: random.pick(["1", "0.5", "2"]) }] }
+    }
+  ),
   "attachments.create": async (random, look) => {
     const { table, type } = random.pick(attachables)
     const found = await one(random, look, `select id from "${table.name}" where deleted_at is null order by id desc`)

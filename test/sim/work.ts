@@ -31,7 +31,13 @@ const flows: ReadonlyArray<readonly [string, number]> = [
   ["members.update", 1],
   ["members.merge", 1],
   ["containers.pack", 2],
-  ["containers.create", 1]
+  ["containers.create", 1],
+  ["invoices.create", 2],
+  ["invoices.issue", 2],
+  ["invoices.pay", 3],
+  ["invoices.refund", 1],
+  ["invoices.credit", 1],
+  ["invoices.void", 1]
 ]
 const often = flows.flatMap(([name, times]) => Array<string>(times).fill(name))
 const kindNamed = new Map(commandKinds.map((kind) => [kind.name, kind]))

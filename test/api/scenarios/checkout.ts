@@ -94,13 +94,20 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
     expect(amounts(invoice)).toEqual(totalsOf(whole))
   }),
   scenario(65, "a quantity whose price does not come out even keeps its total", async (s) => {
-    const deal = await s.deal([{ name: "Lamp", quantity: "3", unit_price: "33.335".slice(0, 5), transaction_type: 1 }])
-    await s.post(`${opp}/${deal.id}/items/${deal.items[0].id}`, {})
+    const deal = await s.deal([
+      { name: "Lamp", quantity: "3", unit_price: "33.33", discount_percent: "7", transaction_type: 1 },
+      { name: "Tie", quantity: "1000", unit_price: "0.01", discount_percent: "50", transaction_type: 1 }
+    ])
     const invoice = await s.billed(deal.id)
     for (const item of invoice.items) {
       const gross = Math.round(Number(item.quantity) * Number(item.unit_price) * 100)
       expect(gross - Math.round(Number(item.discount_amount) * 100)).toBe(Math.round(Number(item.subtotal) * 100))
     }
+    expect(rowsOf(invoice)).toEqual([
+      ["product", "Lamp", "3.00", "31.00", "92.99"],
+      ["product", "Tie", "1.00", "5.00", "5.00"]
+    ])
+    expect(invoice.items[1].description).toBe("Quantity 1000.00")
     expect(amounts(invoice)).toEqual(totalsOf(deal))
   }),
   scenario(66, "the active version is billed, and none of the others", async (s) => {

@@ -176,6 +176,21 @@ export const draftScenarios = (): ReadonlyArray<Scenario> => [
     refusedOn(await s.post(invoices, { member_id, currency: "JPY" }), "currency")
     refusedOn(await s.post(invoices, { member_id, currency: "XXX" }), "currency")
     refusedOn(await s.post(invoices, { member_id, currency_code: "USD" }), "currency")
+    expect((await s.put("/api/v1/currencies/ZZZ", { is_enabled: true })).status).toBe(404)
+    refusedOn(await s.put("/api/v1/currencies/GBP", { is_enabled: false }), "is_enabled")
+    refusedOn(await s.put("/api/v1/currencies/JPY", {}), "is_enabled")
+    expect((await s.put("/api/v1/currencies/JPY", { is_enabled: true })).body.currency.is_enabled).toBe(true)
+    await s.made(
+      "/api/v1/exchange_rates",
+      { source_currency_code: "JPY", target_currency_code: "GBP", rate: "0.005" },
+      "exchange_rate"
+    )
+    const yen = await s.draft({ member_id, currency: "JPY", items: [{ name: "Koto", unit_price: "1005" }] })
+    expect(amounts(yen)).toEqual(["1005", "201", "1206"])
+    refusedOn(
+      await s.post(invoices, { member_id, currency: "JPY", items: [{ name: "Koto", unit_price: "1005.5" }] }),
+      "items.0.unit_price"
+    )
   }),
   scenario(13, "an invoice in the customer's currency", async (s) => {
     await s.made(

@@ -1,0 +1,251 @@
+/** Rules of credit notes (rules/billing 1.1, 1.5). They are issued as they are made, and never changed. */
+import { Result } from "effect"
+import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
+import type { ValuesOf } from "../../kernel/field.ts"
+import { invalidField, type Rejection } from "../../kernel/rejection.ts"
+import type { NewRow } from "../../kernel/stored-schema.ts"
+import { taxSummary } from "../amounts.ts"
+import { creditNoteIssued, invoiceChange } from "../events.ts"
+import { nextDocumentNumber } from "../numbering/series.ts"
+import { balanceAfter } from "../payments/balance.ts"
+import { amountOf, invoiceName, isInFuture, noMoneyReason } from "../payments/decide.ts"
+import {
+  type CreditNoteItemRow,
+  credit_note_items,
+  credit_notes,
+  type InvoiceItemRow,
+  type InvoiceRow
+} from "../schema.ts"
+import {
+  type Amounts,
+  grossOf,
+  hundredths,
+  isUsedUp,
+  leftOf,
+  ofQuantity,
+  quantityText,
+  type RowLeft,
+  spread
+} from "./left.ts"
+import type { creditFields } from "./schema.ts"
+
+export type CreditInput = Partial<ValuesOf<typeof creditFields>>
+export interface CreditFacts {
+  readonly invoice: InvoiceRow
+  readonly items: ReadonlyArray<InvoiceItemRow>
+  /** Rows of all its credit notes. */
+  readonly credited: ReadonlyArray<CreditNoteItemRow>
+}
+export interface CreditResult {
+  readonly id: number
+  readonly credit_note_id: number
+}
+/** A row of the credit note to be: amounts have the sign of the invoice. */
+interface Taken {
+  readonly item: InvoiceItemRow
+  /** In hundredths; undefined where an amount of the row is credited and no quantity of it. */
+  readonly quantity: number | undefined
+  readonly amounts: Amounts
+}
+type Refusable<A> = Result.Result<A, Rejection>
+const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
+
+/** All that is left of a row. What amounts were credited of has no quantity any more that says what is left. */
+const allOf = (row: RowLeft): Taken => ({
+  item: row.item,
+  quantity: row.has_amounts ? undefined : row.quantity,
+  amounts: row.left
+})
+
+const byAmount = (
+  { invoice }: CreditFacts,
+  rows: ReadonlyArray<RowLeft>,
+  amount: number
+): Refusable<ReadonlyArray<Taken>> => {
+  const most = invoice.total - invoice.amount_credited
+  if (amount <= 0) return refuse("amount", "The amount field must be greater than 0.")
+  if (amount > most)
+    return refuse(
+      "amount",
+      `The credit of ${amountOf(amount, invoice)} is more than the ${amountOf(most, invoice)} that are not credited yet; credit that much or less.`
+    )
+  if (amount === most) return Result.succeed(rows.map(allOf))
+  const parts = spread(amount, rows)
+  return Result.succeed(
+    rows
+      .map(({ item }): Taken => ({ item, quantity: undefined, amounts: parts.get(item.id) ?? { net: 0, tax: 0 } }))
+      .filter(({ amounts }) => amounts.net !== 0 || amounts.tax !== 0)
+  )
+}
+
+type Wanted = NonNullable<CreditInput["items"]>[number]
+/** What one wanted row comes to, or why it cannot be credited. */
+const takenOf = (
+  { invoice, items }: CreditFacts,
+  row: RowLeft | undefined,
+  wanted: Wanted,
+  at: number
+): Refusable<Taken> => {
+  const field = `items.${at}.quantity`
+  if (row === undefined)
+    return refuse(
+      `items.${at}.invoice_item_id`,
+      items.some(({ id }) => id === wanted.invoice_item_id)
+        ? "This row is a text, and texts have nothing to credit."
+        : `${invoiceName(invoice)} has no such row; name one of its own.`
+    )
+  if (isUsedUp(row)) return refuse(field, `Nothing is left to credit of "${row.item.name}".`)
+  if (wanted.quantity === null || wanted.quantity === undefined) return Result.succeed(allOf(row))
+  const quantity = hundredths(wanted.quantity)
+  if (quantity > row.quantity)
+    return refuse(
+      field,
+      `Of "${row.item.name}" ${quantityText(row.quantity)} are left to credit; ${wanted.quantity} are too many.`
+    )
+  const amounts = ofQuantity(row, quantity)
+  return amounts === undefined
+    ? refuse(
+        field,
+        `Amounts of "${row.item.name}" were credited before: ${amountOf(grossOf(row.left), invoice)} are left of it, which is less than this quantity comes to. Credit an amount, or leave the quantity out to credit what is left.`
+      )
+    : Result.succeed({ item: row.item, quantity, amounts })
+}
+const without = (row: RowLeft, { amounts, quantity }: Taken): RowLeft => ({
+  ...row,
+  quantity: row.quantity - (quantity ?? 0),
+  by_quantity:
+    quantity === undefined
+      ? row.by_quantity
+      : { net: row.by_quantity.net + amounts.net, tax: row.by_quantity.tax + amounts.tax },
+  left: { net: row.left.net - amounts.net, tax: row.left.tax - amounts.tax },
+  has_amounts: row.has_amounts || quantity === undefined
+})
+
+const byItems = (
+  facts: CreditFacts,
+  rows: ReadonlyArray<RowLeft>,
+  items: ReadonlyArray<Wanted>
+): Refusable<ReadonlyArray<Taken>> => {
+  const rest = new Map(rows.map((row) => [row.item.id, row]))
+  const taken: Array<Taken> = []
+  for (const [at, wanted] of items.entries()) {
+    const row = rest.get(wanted.invoice_item_id)
+    const one = takenOf(facts, row, wanted, at)
+    if (Result.isFailure(one)) return Result.fail(one.failure)
+    taken.push(one.success)
+    if (row !== undefined) rest.set(row.item.id, without(row, one.success))
+  }
+  const { invoice } = facts
+  const sum = grossSum(taken)
+  const most = invoice.total - invoice.amount_credited
+  if (sum < 0)
+    return refuse("items", "These rows are deductions: crediting them alone would ask for more money, not for less.")
+  if (sum > most)
+    return refuse(
+      "items",
+      `These rows come to ${amountOf(sum, invoice)}, and ${amountOf(most, invoice)} of the invoice are not credited yet: credit its deductions with them, or credit less.`
+    )
+  // Otherwise rows and classes would keep amounts for ever that cancel each other out.
+  if (sum === most && ![...rest.values()].every(({ left }) => left.net === 0 && left.tax === 0))
+    return refuse(
+      "items",
+      "These rows come to all that is not credited yet, and others are left: leave the rows out to credit everything."
+    )
+  return Result.succeed(taken)
+}
+const grossSum = (taken: ReadonlyArray<Taken>): number => taken.reduce((sum, { amounts }) => sum + grossOf(amounts), 0)
+
+const taken = (facts: CreditFacts, input: CreditInput): Refusable<ReadonlyArray<Taken>> => {
+  const { invoice } = facts
+  const rows = leftOf(facts.items, facts.credited).filter((row) => !isUsedUp(row))
+  const is_credited = invoice.total !== 0 && invoice.amount_credited === invoice.total
+  if (is_credited || rows.length === 0)
+    return refuse("invoice", `${invoiceName(invoice)} is credited already; nothing is left to credit.`)
+  if (input.amount !== null && input.amount !== undefined) return byAmount(facts, rows, input.amount)
+  if (input.items !== null && input.items !== undefined)
+    return byItems(facts, leftOf(facts.items, facts.credited), input.items)
+  return Result.succeed(rows.map(allOf))
+}
+
+/** As it is stored: amounts of a credit note are those of the invoice with the other sign. */
+const itemRow = (
+  { item, quantity, amounts }: Taken,
+  credit_note_id: number,
+  invoice: InvoiceRow,
+  context: DecideContext
+): NewRow<typeof credit_note_items> => ({
+  id: context.id(credit_note_items),
+  credit_note_id,
+  invoice_id: invoice.id,
+  invoice_item_id: item.id,
+  name: item.name,
+  quantity: quantity === undefined ? "1.00" : quantityText(quantity),
+  unit_price:
+    0 - (quantity === undefined ? (invoice.prices_include_tax ? grossOf(amounts) : amounts.net) : item.unit_price),
+  subtotal: 0 - amounts.net,
+  tax_class_id: item.tax_class_id,
+  tax_rate_id: item.tax_rate_id,
+  tax_rate_name: item.tax_rate_name,
+  tax_rate: item.tax_rate,
+  tax_total: 0 - amounts.tax,
+  total: 0 - grossOf(amounts),
+  by_amount: quantity === undefined,
+  sort_order: item.sort_order,
+  currency_code: invoice.currency_code
+})
+const sumOf = (
+  rows: ReadonlyArray<CreditNoteItemRow | NewRow<typeof credit_note_items>>,
+  column: "subtotal" | "tax_total" | "total"
+): number => rows.reduce((sum, row) => sum + row[column], 0)
+
+const refusalOf = (invoice: InvoiceRow, { issued_at }: CreditInput, { now }: DecideContext): Rejection | undefined =>
+  noMoneyReason(invoice, "credit note") ??
+  (issued_at === null || issued_at === undefined
+    ? undefined
+    : isInFuture(issued_at, now)
+      ? invalidField("issued_at", "The issued at field must not be in the future.")
+      : invoice.issued_at !== null && issued_at < invoice.issued_at
+        ? invalidField("issued_at", `The credit note cannot be issued before its invoice was, at ${invoice.issued_at}.`)
+        : undefined)
+
+export const issueCreditNote = (
+  facts: CreditFacts,
+  input: CreditInput,
+  context: DecideContext
+): Decided<CreditResult> =>
+  Result.gen(function* () {
+    const { invoice } = facts
+    const refusal = refusalOf(invoice, input, context)
+    if (refusal !== undefined) return yield* Result.fail(refusal)
+    const rows = yield* taken(facts, input)
+    const id = context.id(credit_notes)
+    const items = rows.map((row) => itemRow(row, id, invoice, context))
+    const issued_at = input.issued_at ?? context.now
+    const total = sumOf(items, "total")
+    const credit_note: NewRow<typeof credit_notes> = {
+      id,
+      number: nextDocumentNumber("credit_note", invoice.store_id, context),
+      status: "issued",
+      invoice_id: invoice.id,
+      member_id: invoice.member_id,
+      store_id: invoice.store_id,
+      opportunity_id: invoice.opportunity_id,
+      currency_code: invoice.currency_code,
+      exchange_rate: invoice.exchange_rate,
+      prices_include_tax: invoice.prices_include_tax,
+      subtotal: sumOf(items, "subtotal"),
+      tax_total: sumOf(items, "tax_total"),
+      total,
+      tax_summary: taxSummary(items.map((row) => ({ ...row, discount_amount: 0 }))),
+      reason: input.reason ?? null,
+      notes: input.notes ?? null,
+      issued_at,
+      billed_to: invoice.billed_to,
+      billed_by: invoice.billed_by
+    }
+    const set = balanceAfter(invoice, { credited: 0 - total }, issued_at)
+    return {
+      events: [creditNoteIssued.make({ ...invoiceChange(invoice, set), credit_note, items })],
+      result: { id: invoice.id, credit_note_id: id }
+    }
+  })

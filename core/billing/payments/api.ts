@@ -1,0 +1,53 @@
+/** Endpoints of payments and refunds (rules/billing 1.4). Who writes to one invoice waits for who did before. */
+import { Effect, Schema } from "effect"
+import * as Shown from "../../kernel/answer-schema.ts"
+import { command, type Endpoint, type Input } from "../../kernel/endpoint.ts"
+import { wholeNumber } from "../../kernel/field-schema.ts"
+import { created, renderById, viewContext } from "../../kernel/resource.ts"
+import { one, path } from "../paths.ts"
+import { invoiceResource, paymentResource } from "../resources.ts"
+import { type MovedResult, recordPayment, recordRefund } from "./decide.ts"
+import { paymentFields, refundFields } from "./schema.ts"
+
+const record = { ability: "payments:write", permission: "payments.record" } as const
+const result: Schema.Codec<MovedResult> = Schema.suspend(() =>
+  Schema.Struct({ id: wholeNumber, payment_id: wholeNumber })
+)
+
+/** The payment or refund, and what it made of the invoice: a caller nearly always needs both. */
+const both = ({ id, payment_id }: MovedResult, input: Input) =>
+  Effect.all({
+    row: renderById(paymentResource, payment_id, [], viewContext(input)),
+    invoice: renderById(invoiceResource, id, input.query, viewContext(input))
+  })
+
+const pay = command("POST", `${path}/{id}/payments`, {
+  answer: { payment: Shown.row(() => paymentResource), invoice: Shown.row(() => invoiceResource) },
+  success_status: 201,
+  name: "invoices.pay",
+  summary: "Record a payment",
+  ...record,
+  params: one,
+  fields: paymentFields,
+  result,
+  facts: () => Effect.void,
+  decide: (_facts, input, context) => recordPayment(input.rows.id, input.values, context),
+  respond: (done, input) =>
+    Effect.map(both(done, input), ({ row, invoice }) => created({ payment: row.payment, invoice: invoice.invoice }))
+})
+const refund = command("POST", `${path}/{id}/refunds`, {
+  answer: { refund: Shown.row(() => paymentResource), invoice: Shown.row(() => invoiceResource) },
+  success_status: 201,
+  name: "invoices.refund",
+  summary: "Record a refund",
+  ...record,
+  params: one,
+  fields: refundFields,
+  result,
+  facts: () => Effect.void,
+  decide: (_facts, input, context) => recordRefund(input.rows.id, input.values, context),
+  respond: (done, input) =>
+    Effect.map(both(done, input), ({ row, invoice }) => created({ refund: row.payment, invoice: invoice.invoice }))
+})
+
+export const paymentEndpoints: ReadonlyArray<Endpoint> = [pay, refund]

@@ -1,0 +1,124 @@
+/** Rules of payments and refunds (rules/billing 1.1, 1.4). Neither is changed later: a refund corrects a payment. */
+import { Result } from "effect"
+import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
+import type { ValuesOf } from "../../kernel/field.ts"
+import { invalidField, type Rejection } from "../../kernel/rejection.ts"
+import type { NewRow } from "../../kernel/stored-schema.ts"
+import { formatMoney } from "../../values/money.ts"
+import { plusMinutes } from "../../values/time.ts"
+import { invoiceChange, paymentRecorded, paymentRefunded } from "../events.ts"
+import { invoice_statuses, type InvoiceRow, type PaymentRow, payments } from "../schema.ts"
+import { balanceAfter } from "./balance.ts"
+import type { refundFields } from "./schema.ts"
+
+/** What a person, or a payment provider, tells of money that moved. */
+export type MovedMoney = Partial<ValuesOf<typeof refundFields>> & { readonly external_id?: string | null }
+export interface MovedResult {
+  readonly id: number
+  readonly payment_id: number
+}
+type Refused = Result.Result<never, Rejection>
+const refuse = (field: string, text: string): Refused => Result.fail(invalidField(field, text))
+
+/** Clocks of machines differ by this much at most; what is said to be later than that has not happened yet. */
+const clocks_apart_minutes = 5
+/** Nothing moves, and nothing is issued, in the future. */
+export const isInFuture = (at: string, now: string): boolean => at > plusMinutes(now, clocks_apart_minutes)
+
+export const invoiceName = ({ number, id }: Pick<InvoiceRow, "number" | "id">): string =>
+  number === null ? `Invoice ${id}` : `Invoice ${number}`
+export const amountOf = (minor: number, { currency_code }: Pick<InvoiceRow, "currency_code">): string =>
+  `${formatMoney(minor, currency_code)} ${currency_code}`
+
+/** Why an invoice takes no money and gives none: it is a proforma, was not issued, or was voided. */
+export const noMoneyReason = (invoice: InvoiceRow, what: string): Rejection | undefined =>
+  invoice.type === "proforma"
+    ? invalidField("type", `A proforma asks for no money, so it takes no ${what}; issue an invoice instead.`)
+    : invoice.status === "draft"
+      ? invalidField("status", `${invoiceName(invoice)} is a draft; issue it before a ${what} is recorded.`)
+      : invoice.status === "voided"
+        ? invalidField("status", `${invoiceName(invoice)} was voided, so it takes no ${what}.`)
+        : undefined
+
+const commonRefusal = (
+  invoice: InvoiceRow,
+  input: MovedMoney,
+  context: DecideContext,
+  what: string
+): Rejection | undefined => {
+  const unable = noMoneyReason(invoice, what)
+  if (unable !== undefined) return unable
+  for (const field of ["currency", "currency_code"] as const) {
+    const given = input[field]
+    if (given !== undefined && given !== null && given !== invoice.currency_code)
+      return invalidField(field, `The invoice is in ${invoice.currency_code}; a ${what} of it is in the same currency.`)
+  }
+  if ((input.amount ?? 0) <= 0) return invalidField("amount", "The amount field must be greater than 0.")
+  return input.paid_at !== undefined && input.paid_at !== null && isInFuture(input.paid_at, context.now)
+    ? invalidField("paid_at", "The paid at field must not be in the future.")
+    : undefined
+}
+
+const paymentRow = (
+  kind: PaymentRow["kind"],
+  invoice: InvoiceRow,
+  input: MovedMoney,
+  context: DecideContext
+): NewRow<typeof payments> => ({
+  id: context.id(payments),
+  invoice_id: invoice.id,
+  member_id: invoice.member_id,
+  kind,
+  amount: input.amount ?? 0,
+  currency_code: invoice.currency_code,
+  method: input.method ?? "other",
+  reference: input.reference ?? null,
+  notes: input.notes ?? null,
+  reason: input.reason ?? null,
+  paid_at: input.paid_at ?? context.now,
+  recorded_by: context.viewer.user_id || null,
+  external_id: input.external_id ?? null
+})
+
+export const recordPayment = (invoice: InvoiceRow, input: MovedMoney, context: DecideContext): Decided<MovedResult> => {
+  const common = commonRefusal(invoice, input, context, "payment")
+  if (common !== undefined) return Result.fail(common)
+  if (invoice.status !== "issued" && invoice.status !== "partially_paid")
+    return refuse(
+      "status",
+      `${invoiceName(invoice)} is ${invoice_statuses[invoice.status].toLowerCase()} already; nothing is outstanding.${
+        invoice.amount_paid > 0 ? " If this money came as well, give it back or record it on another invoice." : ""
+      }`
+    )
+  const amount = input.amount ?? 0
+  if (amount > invoice.amount_outstanding)
+    return refuse(
+      "amount",
+      `The payment of ${amountOf(amount, invoice)} is more than the ${amountOf(invoice.amount_outstanding, invoice)} that are outstanding; record that much or less.`
+    )
+  const payment = paymentRow("payment", invoice, input, context)
+  const set = balanceAfter(invoice, { paid: amount }, payment.paid_at)
+  return Result.succeed({
+    events: [paymentRecorded.make({ ...invoiceChange(invoice, set), payment })],
+    result: { id: invoice.id, payment_id: payment.id }
+  })
+}
+
+export const recordRefund = (invoice: InvoiceRow, input: MovedMoney, context: DecideContext): Decided<MovedResult> => {
+  const common = commonRefusal(invoice, input, context, "refund")
+  if (common !== undefined) return Result.fail(common)
+  const amount = input.amount ?? 0
+  if (invoice.amount_paid <= 0)
+    return refuse("amount", `Nothing is paid on ${invoiceName(invoice).toLowerCase()}, so nothing can be refunded.`)
+  if (amount > invoice.amount_paid)
+    return refuse(
+      "amount",
+      `The refund of ${amountOf(amount, invoice)} is more than the ${amountOf(invoice.amount_paid, invoice)} that are paid; refund that much or less.`
+    )
+  const payment = paymentRow("refund", invoice, input, context)
+  const set = balanceAfter(invoice, { paid: -amount }, payment.paid_at)
+  return Result.succeed({
+    events: [paymentRefunded.make({ ...invoiceChange(invoice, set), payment })],
+    result: { id: invoice.id, payment_id: payment.id }
+  })
+}

@@ -1,0 +1,120 @@
+/** Several people at one invoice, over the server's interface on Postgres: exactly one of two that exclude each other wins. */
+import { expect } from "vitest"
+import { Effect } from "effect"
+import { isJsonObject } from "../../core/kernel/json.ts"
+import { journal } from "../../core/kernel/journal.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import type { Got, Serving } from "../server/serving.ts"
+
+const path = "/api/v1/invoices"
+export interface Desk {
+  readonly draft: (type?: string) => Promise<number>
+  readonly issued: () => Promise<number>
+  readonly post: (id: number, what: string, json?: object) => Promise<Got>
+  readonly shown: (id: number) => Promise<any>
+}
+export const deskAt = async (server: Serving): Promise<Desk> => {
+  const made = async (target: string, json: object, key: string): Promise<any> => {
+    const reply = await server.ask(target, { method: "POST", json })
+    expect([200, 201], reply.text).toContain(reply.status)
+    return reply.body[key]
+  }
+  const member = await made("/api/v1/members", { name: "Payer", membership_type: "organisation" }, "member")
+  const post: Desk["post"] = (id, what, json = {}) => server.ask(`${path}/${id}/${what}`, { method: "POST", json })
+  const draft: Desk["draft"] = async (type = "standard") =>
+    (
+      await made(
+        path,
+        { member_id: member.id, type, items: [{ name: "Heads", quantity: "4", unit_price: "25.00" }] },
+        "invoice"
+      )
+    ).id
+  return {
+    post,
+    draft,
+    issued: async () => {
+      const id = await draft()
+      expect((await post(id, "issue")).status).toBe(200)
+      return id
+    },
+    shown: async (id) => (await server.ask(`${path}/${id}?include=payments,credit_notes`)).body.invoice
+  }
+}
+const statuses = (replies: ReadonlyArray<Got>): ReadonlyArray<number> => replies.map(({ status }) => status).sort()
+
+/** Two people record that the whole was paid. */
+export const paysTwice = async (desk: Desk): Promise<void> => {
+  const id = await desk.issued()
+  const replies = await Promise.all(
+    ["cash", "card"].map((method) => desk.post(id, "payments", { amount: "100.00", method }))
+  )
+  expect(statuses(replies)).toEqual([201, 422])
+  const { amount_outstanding, payments, status } = await desk.shown(id)
+  expect([status, amount_outstanding, payments.length]).toEqual(["paid", "0.00", 1])
+}
+/** Somebody issues a draft that somebody else voids, and somebody pays an issued one that is being voided. */
+export const issuesAgainstVoids = async (desk: Desk): Promise<void> => {
+  const id = await desk.draft()
+  const [issued, voided] = await Promise.all([desk.post(id, "issue"), desk.post(id, "void")])
+  expect(issued?.status).toBe(200)
+  expect((await desk.shown(id)).status).toBe(voided?.status === 200 ? "voided" : "issued")
+  const other = await desk.issued()
+  const [paid, undone] = await Promise.all([desk.post(other, "payments", { amount: "1.00" }), desk.post(other, "void")])
+  expect([paid?.status, undone?.status].sort()).toEqual(paid?.status === 201 ? [201, 422] : [200, 422])
+  const end = await desk.shown(other)
+  expect([end.status, end.payments.length]).toEqual(paid?.status === 201 ? ["partially_paid", 1] : ["voided", 0])
+}
+/** A paid invoice is credited while all of it is refunded twice, and an unpaid one is credited twice. */
+export const creditsAgainstRefunds = async (desk: Desk): Promise<void> => {
+  const id = await desk.issued()
+  await desk.post(id, "payments", { amount: "100.00" })
+  const replies = await Promise.all([
+    desk.post(id, "credit_notes"),
+    desk.post(id, "refunds", { amount: "100.00" }),
+    desk.post(id, "refunds", { amount: "100.00" })
+  ])
+  expect(statuses(replies)).toEqual([201, 201, 422])
+  const { amount_credited, amount_outstanding, amount_paid, status } = await desk.shown(id)
+  expect([status, amount_paid, amount_credited, amount_outstanding]).toEqual(["credited", "0.00", "100.00", "0.00"])
+  const other = await desk.issued()
+  expect(statuses(await Promise.all([1, 2].map(() => desk.post(other, "credit_notes", { amount: "60.00" }))))).toEqual([
+    201, 422
+  ])
+  expect((await desk.shown(other)).amount_credited).toBe("60.00")
+}
+
+/** The numbers of a kind, in the order in which they were given. */
+export const numbersOf = async (server: Serving, type: "invoice" | "credit_note"): Promise<ReadonlyArray<unknown>> => {
+  const event = type === "invoice" ? "invoice.issued" : "credit_note.issued"
+  const events = await server.run(
+    Effect.flatMap(Store, (store) => store.find(journal, { type: event }, { order: ["position"] }))
+  )
+  return events.map(({ data }) => {
+    const named = isJsonObject(data) ? data[type === "invoice" ? "set" : "credit_note"] : undefined
+    return isJsonObject(named) ? named["number"] : undefined
+  })
+}
+export const wholeSeries = (count: number): ReadonlyArray<string> =>
+  Array.from({ length: count }, (_, at) => String(at + 1).padStart(10, "0"))
+
+/** Sixteen people issue and credit at once, and some of what they ask is refused. */
+export const numbersWithoutHoles = async (server: Serving, desk: Desk, each: number): Promise<void> => {
+  const clients = Array.from({ length: 16 }, async (_, client) => {
+    for (let at = 0; at < each; at++) {
+      const id = await desk.draft()
+      if ((client + at) % 4 === 0) expect((await desk.post(id, "issue", { due_at: "2000-01-01" })).status).toBe(422)
+      expect((await desk.post(id, "issue")).status).toBe(200)
+      expect((await desk.post(id, "issue")).status).toBe(422)
+      if ((client + at) % 2 === 0) {
+        expect((await desk.post(id, "credit_notes", { amount: "999.00" })).status).toBe(422)
+        expect((await desk.post(id, "credit_notes")).status).toBe(201)
+      }
+    }
+  })
+  await Promise.all(clients)
+  const [issued, credited] = [await numbersOf(server, "invoice"), await numbersOf(server, "credit_note")]
+  expect(issued.length).toBeGreaterThanOrEqual(16 * each)
+  expect(issued).toEqual(wholeSeries(issued.length))
+  expect(credited.length).toBeGreaterThanOrEqual(8 * each)
+  expect(credited).toEqual(wholeSeries(credited.length))
+}

@@ -1,0 +1,15 @@
+import * as fc from "fast-check"
+import { expect, it } from "vitest"
+import { type Counted, histories, play } from "./histories.ts"
+
+it("whatever is paid, refunded and credited in whatever order, every sum stays exact", () => {
+  const counted: Counted = { accepted: 0, refused: 0, credited: 0 }
+  fc.assert(
+    fc.property(histories, (history) => play(history, counted)),
+    { numRuns: 400 }
+  )
+  // Histories in which nothing happens would show nothing.
+  expect(counted.accepted).toBeGreaterThan(300)
+  expect(counted.refused).toBeGreaterThan(300)
+  expect(counted.credited).toBeGreaterThan(20)
+})

@@ -1,0 +1,216 @@
+/** Random histories of one invoice, decided by the rules and folded by the events, with what must hold after each step. */
+import * as fc from "fast-check"
+import { Result } from "effect"
+import { expect } from "vitest"
+import { taxSummary } from "../../../core/billing/amounts.ts"
+import { type CreditInput, issueCreditNote } from "../../../core/billing/credits/decide.ts"
+import { recordPayment, recordRefund } from "../../../core/billing/payments/decide.ts"
+import { credit_note_items, invoice_items, type InvoiceRow } from "../../../core/billing/schema.ts"
+import type { DecideContext } from "../../../core/kernel/endpoint.ts"
+import type { NewEvent } from "../../../core/kernel/event.ts"
+import type { Facts, GivenRow } from "../decider.ts"
+import { after, creditFactsIn, invoiceIn, issued, notesIn, paymentsIn, type Sold, taxed } from "./invoice.ts"
+
+const rates = [taxed("20.0000", 1), taxed("5.5000", 2), taxed("0.0000", 3), taxed("19.6000", 1)]
+const row = fc.record({
+  hundredths: fc.oneof(
+    fc.integer({ min: 1, max: 5 }).map((n) => n * 100),
+    fc.integer({ min: 1, max: 9_999 })
+  ),
+  amount: fc.oneof(
+    { weight: 6, arbitrary: fc.integer({ min: 0, max: 200_000 }) },
+    { weight: 3, arbitrary: fc.integer({ min: 0, max: 12 }) },
+    { weight: 2, arbitrary: fc.integer({ min: -20_000, max: 0 }) }
+  ),
+  rate: fc.integer({ min: 0, max: rates.length - 1 })
+})
+const sold = fc
+  .array(row, { minLength: 1, maxLength: 7 })
+  .map((rows) =>
+    rows.map(({ hundredths, amount, rate }): Sold => ({
+      quantity: (hundredths / 100).toFixed(2),
+      amount,
+      tax: rates[rate] ?? taxed("0.0000")
+    }))
+  )
+
+/** An amount by its place between nothing and the most there may be: just below, at and above the borders more often. */
+const share = fc.oneof(
+  fc.constantFrom(0, 1, 1.000001, 0.5),
+  fc.double({ min: 0, max: 1.2, noNaN: true, noDefaultInfinity: true })
+)
+const step = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant("pay" as const), share }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("refund" as const), share }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant("credit_amount" as const), share }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant("credit_rows" as const),
+      picks: fc.array(fc.record({ row: fc.nat(6), share, all: fc.boolean() }), { minLength: 1, maxLength: 3 })
+    })
+  },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("credit_all" as const) }) }
+)
+type Step = typeof step extends fc.Arbitrary<infer S> ? S : never
+export const histories = fc.record({
+  sold,
+  currency_code: fc.constantFrom("GBP", "JPY", "KWD"),
+  prices_include_tax: fc.boolean(),
+  steps: fc.array(step, { minLength: 1, maxLength: 14 })
+})
+type History = typeof histories extends fc.Arbitrary<infer H> ? H : never
+
+type Seen = ReadonlyArray<GivenRow | NewEvent>
+const sum = (amounts: ReadonlyArray<number>): number => amounts.reduce((all, one) => all + one, 0)
+/** One unit beyond the most is drawn as often as the most itself. */
+const portion = (most: number, share: number): number =>
+  share === 1.000001 ? Math.max(0, most) + 1 : Math.round(Math.max(0, most) * share)
+
+interface Outcome {
+  readonly decided: Result.Result<{ readonly events: ReadonlyArray<NewEvent> }, unknown>
+  /** What the rules in words say; undefined where they leave it to what the rows come to. */
+  readonly expected: boolean | undefined
+}
+const take = (one: Step, facts: Facts, context: DecideContext): Outcome => {
+  const invoice = invoiceIn(facts)
+  const left = invoice.total - invoice.amount_credited
+  const credit = (input: CreditInput) => issueCreditNote(creditFactsIn(facts), input, context)
+  switch (one.kind) {
+    case "pay": {
+      const amount = portion(invoice.amount_outstanding, one.share)
+      return {
+        decided: recordPayment(invoice, { amount }, context),
+        expected:
+          ["issued", "partially_paid"].includes(invoice.status) && amount > 0 && amount <= invoice.amount_outstanding
+      }
+    }
+    case "refund": {
+      const amount = portion(invoice.amount_paid, one.share)
+      return {
+        decided: recordRefund(invoice, { amount }, context),
+        expected: amount > 0 && amount <= invoice.amount_paid
+      }
+    }
+    case "credit_amount": {
+      const amount = portion(left, one.share)
+      return { decided: credit({ amount }), expected: left > 0 && amount > 0 && amount <= left }
+    }
+    case "credit_all":
+      return { decided: credit({}), expected: left > 0 ? true : undefined }
+    case "credit_rows": {
+      const items = facts.find(invoice_items, {})
+      return {
+        decided: credit({
+          items: one.picks.map(({ row: at, share: part, all }) => {
+            const item = items[at % items.length]
+            if (item === undefined) throw new Error("an invoice without rows")
+            const quantity = Math.max(1, portion(Math.round(Number(item.quantity) * 100), part))
+            return { invoice_item_id: item.id, quantity: all ? null : (quantity / 100).toFixed(2) }
+          })
+        }),
+        expected: undefined
+      }
+    }
+  }
+}
+
+/** Between nothing and the whole, on its side of zero. */
+const lies = (part: number, whole: number): boolean =>
+  whole < 0 ? part <= 0 && part >= whole : part >= 0 && part <= whole
+
+/** The invariants, read from the rows alone. */
+const holds = (facts: Facts, first: InvoiceRow): void => {
+  const invoice = invoiceIn(facts)
+  const items = facts.find(invoice_items, {})
+  const credits = facts.find(credit_note_items, {})
+  const notes = notesIn(facts)
+  // 1: rows, classes and totals agree, of the invoice and of every credit note.
+  for (const [document, rows] of [
+    [invoice, items],
+    ...notes.map((note) => [note, credits.filter((one) => one.credit_note_id === note.id)] as const)
+  ] as const) {
+    expect(sum(rows.map((one) => one.subtotal))).toBe(document.subtotal + 0)
+    expect(sum(rows.map((one) => one.total))).toBe(document.total + 0)
+    expect(sum(document.tax_summary.map((one) => one.tax))).toBe(document.tax_total + 0)
+    expect(document.subtotal + document.tax_total).toBe(document.total)
+  }
+  // 2: everything follows from the total and what moved.
+  const moved = paymentsIn(facts)
+  const of = (kind: string): number => sum(moved.filter((one) => one.kind === kind).map((one) => one.amount))
+  const credited = 0 - sum(notes.map((note) => note.total))
+  expect([invoice.amount_paid, invoice.amount_credited + 0]).toEqual([of("payment") - of("refund"), credited + 0])
+  expect(invoice.amount_outstanding).toBe(invoice.total - credited - of("payment") + of("refund"))
+  // 3: never more is credited or refunded than there was.
+  expect(lies(credited, invoice.total), `${credited} credited of ${invoice.total}`).toBe(true)
+  expect(invoice.amount_paid).toBeGreaterThanOrEqual(0)
+  for (const item of items) {
+    const own = credits.filter((one) => one.invoice_item_id === item.id)
+    expect(lies(0 - sum(own.map((one) => one.subtotal)), item.subtotal)).toBe(true)
+    expect(lies(0 - sum(own.map((one) => one.tax_total)), item.tax_total)).toBe(true)
+    const quantity = sum(own.filter((one) => !one.by_amount).map((one) => Math.round(Number(one.quantity) * 100)))
+    expect(quantity).toBeLessThanOrEqual(Math.round(Number(item.quantity) * 100))
+  }
+  for (const note of notes) expect(note.total).toBeLessThanOrEqual(0)
+  // 4: what is credited in full is nothing, in every row, class and sum.
+  if (invoice.status === "credited") {
+    for (const item of items) {
+      const own = credits.filter((one) => one.invoice_item_id === item.id)
+      expect(sum(own.map((one) => one.subtotal)) + item.subtotal).toBe(0)
+      expect(sum(own.map((one) => one.tax_total)) + item.tax_total).toBe(0)
+    }
+    const both = taxSummary([...items, ...credits.map((one) => ({ ...one, discount_amount: 0 }))])
+    for (const { net, tax, gross } of both) expect([net + 0, tax + 0, gross + 0]).toEqual([0, 0, 0])
+  }
+  // 5: nothing but what money makes of it has changed.
+  const { amount_credited, amount_outstanding, amount_paid, paid_at, status, updated_at } = first
+  expect({ ...invoice, amount_credited, amount_outstanding, amount_paid, paid_at, status, updated_at }).toEqual(first)
+  // The rule of 1.1, said once more.
+  expect(invoice.status).toBe(
+    invoice.total === 0
+      ? "paid"
+      : credited === invoice.total
+        ? "credited"
+        : invoice.amount_outstanding <= 0
+          ? "paid"
+          : invoice.amount_paid > 0
+            ? "partially_paid"
+            : "issued"
+  )
+  expect(invoice.paid_at === null).toBe(invoice.status !== "paid")
+}
+
+export interface Counted {
+  accepted: number
+  refused: number
+  credited: number
+}
+export const play = ({ sold: rows, steps, ...set }: History, counted: Counted): void => {
+  const made = issued(rows, set)
+  if (made.invoice.total < 0) return
+  const begins: Partial<InvoiceRow> =
+    made.invoice.total === 0 ? { status: "paid", paid_at: made.invoice.issued_at } : {}
+  const first = issued(rows, { ...set, ...begins })
+  let history: Seen = first.rows
+  for (const [at, one] of steps.entries()) {
+    const [events, before] = after(history, (facts) => {
+      holds(facts, first.invoice)
+      const { decided, expected } = take(one, facts, {
+        ...facts.context,
+        number: () => at + 1,
+        id: (table) => facts.context.id(table) + 100 * at
+      })
+      if (expected !== undefined) expect(Result.isSuccess(decided), JSON.stringify(one)).toBe(expected)
+      return [Result.isSuccess(decided) ? decided.success.events : [], invoiceIn(facts).status] as const
+    })
+    if (events.length > 0) counted.accepted++
+    else counted.refused++
+    history = [...history, ...events]
+    const status = after(history, (facts) => invoiceIn(facts).status)
+    if (status === "credited" && before !== "credited") counted.credited++
+  }
+  after(history, (facts) => {
+    holds(facts, first.invoice)
+    return true
+  })
+}

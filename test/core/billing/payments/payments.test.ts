@@ -1,0 +1,169 @@
+/** Payments and refunds of one invoice of 100.00 net and 20 % tax (rules/billing 1.1, 1.4). */
+import { describe, it } from "vitest"
+import { recordPayment, recordRefund, type MovedMoney } from "../../../../core/billing/payments/decide.ts"
+import { decided_at, given_at } from "../../decider.ts"
+import { given, invoiceIn, issued } from "../invoice.ts"
+import type { InvoiceRow } from "../../../../core/billing/schema.ts"
+
+const of120 = (set: Partial<InvoiceRow> = {}) => issued([{ quantity: "1.00", amount: 10_000 }], set).rows
+const half_paid = { status: "partially_paid", amount_paid: 5_000, amount_outstanding: 7_000 } as const
+const paid = { status: "paid", amount_paid: 12_000, amount_outstanding: 0, paid_at: given_at } as const
+const pay = (money: MovedMoney) => (facts: Parameters<typeof invoiceIn>[0]) =>
+  recordPayment(invoiceIn(facts), money, facts.context)
+const refund = (money: MovedMoney) => (facts: Parameters<typeof invoiceIn>[0]) =>
+  recordRefund(invoiceIn(facts), money, facts.context)
+const row = (kind: string, amount: number, more: object = {}) => ({
+  id: 1001,
+  invoice_id: 1,
+  member_id: 1,
+  kind,
+  amount,
+  currency_code: "GBP",
+  method: "other",
+  reference: null,
+  notes: null,
+  reason: null,
+  paid_at: decided_at,
+  recorded_by: 1,
+  external_id: null,
+  ...more
+})
+
+describe("a payment", () => {
+  it("of a part leaves the rest outstanding", () => {
+    given(...of120())
+      .when(pay({ amount: 5_000, method: "cash", reference: "Till 1" }))
+      .thenEvents({
+        stream: "invoice:1",
+        type: "payment.recorded",
+        data: {
+          id: 1,
+          set: { status: "partially_paid", amount_paid: 5_000, amount_outstanding: 7_000 },
+          was: { status: "issued", amount_paid: 0, amount_outstanding: 12_000 },
+          payment: row("payment", 5_000, { method: "cash", reference: "Till 1" })
+        }
+      })
+  })
+  it("of what is outstanding makes the invoice paid, when the money moved", () => {
+    given(...of120(half_paid))
+      .when(pay({ amount: 7_000, paid_at: "2026-06-10T08:00:00.000Z" }))
+      .thenEvents({
+        stream: "invoice:1",
+        type: "payment.recorded",
+        data: {
+          id: 1,
+          set: { status: "paid", amount_paid: 12_000, amount_outstanding: 0, paid_at: "2026-06-10T08:00:00.000Z" },
+          was: { status: "partially_paid", amount_paid: 5_000, amount_outstanding: 7_000, paid_at: null },
+          payment: row("payment", 7_000, { paid_at: "2026-06-10T08:00:00.000Z" })
+        }
+      })
+  })
+  it("of one unit more than is outstanding is refused, and says how much there is", () => {
+    given(...of120(half_paid))
+      .when(pay({ amount: 7_001 }))
+      .thenRefused({
+        amount: ["The payment of 70.01 GBP is more than the 70.00 GBP that are outstanding; record that much or less."]
+      })
+  })
+  it("of nothing is refused", () => {
+    given(...of120())
+      .when(pay({ amount: 0 }))
+      .thenRefused({ amount: ["The amount field must be greater than 0."] })
+  })
+  it("in another currency is refused", () => {
+    given(...of120())
+      .when(pay({ amount: 100, currency: "EUR" }))
+      .thenRefused({ currency: ["The invoice is in GBP; a payment of it is in the same currency."] })
+  })
+  it("in the future is refused; clocks may be minutes apart", () => {
+    given(...of120())
+      .when(pay({ amount: 100, paid_at: "2026-06-18T12:05:00.001Z" }))
+      .thenRefused({ paid_at: ["The paid at field must not be in the future."] })
+    given(...of120())
+      .when(pay({ amount: 100, paid_at: "2026-06-18T12:05:00.000Z" }))
+      .thenResult({ id: 1, payment_id: 1001 })
+  })
+  it.each([
+    ["draft", "Invoice 0000000001 is a draft; issue it before a payment is recorded."],
+    ["voided", "Invoice 0000000001 was voided, so it takes no payment."],
+    ["paid", "Invoice 0000000001 is paid already; nothing is outstanding."],
+    ["credited", "Invoice 0000000001 is credited already; nothing is outstanding."]
+  ] as const)("of an invoice that is %s is refused", (status, text) => {
+    given(...of120({ status }))
+      .when(pay({ amount: 100 }))
+      .thenRefused({ status: [text] })
+  })
+  it("of a proforma is refused, issued or not", () => {
+    for (const status of ["draft", "issued"] as const)
+      given(...of120({ type: "proforma", status }))
+        .when(pay({ amount: 100 }))
+        .thenRefused({ type: ["A proforma asks for no money, so it takes no payment; issue an invoice instead."] })
+  })
+})
+
+describe("a refund", () => {
+  it("opens a paid invoice again", () => {
+    given(...of120(paid))
+      .when(refund({ amount: 2_000, reason: "Broken lamp" }))
+      .thenEvents({
+        stream: "invoice:1",
+        type: "payment.refunded",
+        data: {
+          id: 1,
+          set: { status: "partially_paid", amount_paid: 10_000, amount_outstanding: 2_000, paid_at: null },
+          was: { status: "paid", amount_paid: 12_000, amount_outstanding: 0, paid_at: given_at },
+          payment: row("refund", 2_000, { reason: "Broken lamp" })
+        }
+      })
+  })
+  it("of all that is paid makes the invoice open as before", () => {
+    given(...of120(paid))
+      .when(refund({ amount: 12_000 }))
+      .thenEvents({
+        stream: "invoice:1",
+        type: "payment.refunded",
+        data: {
+          id: 1,
+          set: { status: "issued", amount_paid: 0, amount_outstanding: 12_000, paid_at: null },
+          was: { status: "paid", amount_paid: 12_000, amount_outstanding: 0, paid_at: given_at },
+          payment: row("refund", 12_000)
+        }
+      })
+  })
+  it("of a credited invoice gives back what the customer is owed, and it stays credited", () => {
+    given(
+      ...of120({ ...paid, status: "credited", amount_credited: 12_000, amount_outstanding: -12_000, paid_at: null })
+    )
+      .when(refund({ amount: 12_000 }))
+      .thenEvents({
+        stream: "invoice:1",
+        type: "payment.refunded",
+        data: {
+          id: 1,
+          set: { amount_paid: 0, amount_outstanding: 0 },
+          was: { amount_paid: 12_000, amount_outstanding: -12_000 },
+          payment: row("refund", 12_000)
+        }
+      })
+  })
+  it("of one unit more than is paid is refused", () => {
+    given(...of120(half_paid))
+      .when(refund({ amount: 5_001 }))
+      .thenRefused({
+        amount: ["The refund of 50.01 GBP is more than the 50.00 GBP that are paid; refund that much or less."]
+      })
+  })
+  it("is refused where nothing is paid", () => {
+    given(...of120())
+      .when(refund({ amount: 1 }))
+      .thenRefused({ amount: ["Nothing is paid on invoice 0000000001, so nothing can be refunded."] })
+  })
+  it.each([
+    ["draft", "Invoice 0000000001 is a draft; issue it before a refund is recorded."],
+    ["voided", "Invoice 0000000001 was voided, so it takes no refund."]
+  ] as const)("of an invoice that is %s is refused", (status, text) => {
+    given(...of120({ status }))
+      .when(refund({ amount: 100 }))
+      .thenRefused({ status: [text] })
+  })
+})
