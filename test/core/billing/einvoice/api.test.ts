@@ -141,6 +141,23 @@ describe.each(engines)("e-invoices on %s", (engine) => {
     const read = readInvoice(await (await fetched(path)).text())
     expect([read.vat[0]?.category, brokenRules(read)]).toEqual(["O", []])
   })
+  it("are credit notes that name what they credit, in part and in whole", async () => {
+    const id = await issued()
+    const { number } = (await made("GET", `/api/v1/invoices/${id}`)).invoice
+    const credited = async (body: object) => {
+      const { credit_note } = await made("POST", `/api/v1/invoices/${id}/credit_notes`, body)
+      const answer = await fetched(`/api/v1/credit_notes/${credit_note.id}/xml`)
+      expect(answer.headers.get("content-disposition")).toContain(`credit-note-${credit_note.number}-ubl.xml`)
+      const read = readInvoice(await answer.text())
+      expect(brokenRules(read)).toEqual([])
+      expect(read).toMatchObject({ code: "381", number: credit_note.number, preceding: [{ number }] })
+      return [Number(read.with_vat), -Number(credit_note.total)]
+    }
+    const [in_part, as_noted] = await credited({ amount: "50.01", reason: "One lamp was dark" })
+    expect([in_part, as_noted]).toEqual([50.01, 50.01])
+    const [rest, rest_noted] = await credited({})
+    expect(rest).toBe(rest_noted)
+  })
   it("are the same text from a device without a network", async () => {
     const id = await issued()
     const device = await there.enrol("van")
