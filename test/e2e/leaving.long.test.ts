@@ -88,7 +88,7 @@ const killMeanwhile = async (house: House, chance: Random, work: Promise<unknown
   })
   noted.catch(() => {})
   do {
-    await pause(500 + chance.next() * 2_000)
+    await pause(1_500 + chance.next() * 2_500)
     await house.kill()
   } while (!state.is_done)
   await noted
