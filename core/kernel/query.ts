@@ -9,10 +9,13 @@ import { exact, isNumericText } from "../values/decimal.ts"
 import { parseMoney } from "../values/money.ts"
 import { parseDate, parseTimestamp } from "../values/time.ts"
 import type { Field } from "./field.ts"
+import { type FlagFilter, flagSql, type NamedFilterValue, type RelatedFilter } from "./declared-filters.ts"
 import { isStorableText, wholeNumber } from "./input.ts"
 import type { Dialect } from "./store/dialect.ts"
 import { type Bindings, quote } from "./store/statement.ts"
 import { foldCase, caseFoldedName, isSearchable, type Table } from "./table.ts"
+
+export type { FlagFilter, NamedFilterValue, RelatedFilter } from "./declared-filters.ts"
 
 /** A query string as it came, in order. */
 export type Query = ReadonlyArray<readonly [name: string, value: string]>
@@ -40,26 +43,6 @@ export const predicates = [
 ] as const
 export type Predicate = (typeof predicates)[number]
 
-/** A filter on a related row: `q[productGroup.name_eq]`. `via` is the own column that holds the other row's id. */
-export interface RelatedFilter {
-  readonly via: string
-  readonly table: Table
-  readonly column: string
-}
-/** A name for values of one or several columns: the status "Reserved" is status 1 of the state quotation. */
-export interface NamedFilterValue {
-  readonly name: string
-  readonly where: { readonly [column: string]: number | string }
-}
-/**
- * What answers show as true or false and no column keeps, as it follows from the clock: a column has one of some values,
- * and an instant is past.
- */
-export interface FlagFilter {
-  readonly column: string
-  readonly is: ReadonlyArray<string>
-  readonly past: string
-}
 export interface Listing {
   readonly table: Table
   /** Columns that may be filtered. */
@@ -188,7 +171,8 @@ export const conditionSql = (
     return `${quote(related.via)} in (select "id" from ${quote(related.table.name)} where ${inner})`
   }
   const flag = ownProperty(listing.flags, name)
-  if (flag !== undefined) return flagSql(flag, condition, listing, bound)
+  if (flag !== undefined)
+    return flagSql(flag, condition.predicate, condition.values.at(-1), listing.now, bound) ?? nothing
   const field = listing.table.columns[name]
   if (!listing.filters.includes(name) || field === undefined) return undefined
   const named = ownProperty(listing.value_names, name)
@@ -199,29 +183,6 @@ export const conditionSql = (
 type Membership = "eq" | "not_eq" | "in" | "not_in"
 const isMembership = (predicate: Predicate): predicate is Membership =>
   ["eq", "not_eq", "in", "not_in"].includes(predicate)
-/** A flag is true or false, never null; predicates that compare with something else say nothing of it. */
-const flagSql = (
-  { column, is, past }: FlagFilter,
-  { predicate, values }: Condition,
-  { now }: Listing,
-  bound: Bindings
-): string | undefined => {
-  const given = values.at(-1)?.trim().toLowerCase() ?? ""
-  const asked = ["true", "t", "1"].includes(given) ? true : ["false", "f", "0"].includes(given) ? false : undefined
-  const wanted =
-    predicate === "true" || predicate === "false"
-      ? predicate === "true"
-      : predicate === "eq"
-        ? asked
-        : predicate === "not_eq" && asked !== undefined
-          ? !asked
-          : undefined
-  if (wanted === undefined) return nothing
-  const holds =
-    `(${quote(column)} in (${is.map(bound.bind).join(", ")}) and ` +
-    `${quote(past)} is not null and ${quote(past)} < ${bound.bind(now)})`
-  return wanted ? holds : `not ${holds}`
-}
 /** Values of the column as they are, names as what they stand for; a value that is neither matches nothing. */
 const namedSql = (
   column: string,

@@ -60,7 +60,7 @@ const currencySlice = (): Slice => ({
   seed: () => known_currencies.map((currency, index) => createdEvent(currencies, { id: index + 1, ...currency }))
 })
 
-/** Which currencies documents may be made in. Nothing that is in a currency already changes when it is no longer enabled. */
+/** Which currencies documents may be made in. What is in a currency already stays when it is no longer enabled. */
 const enable = command("PUT", "/api/v1/currencies/{code}", {
   answer: { currency: Shown.row(() => currencyResource) },
   name: "currencies.update",

@@ -149,9 +149,9 @@ const groupsOf = (parts: ReadonlyArray<Charged>, rates: Rates): ReadonlyMap<stri
 const sum = (amounts: ReadonlyArray<number>): number => amounts.reduce((all, one) => all + one, 0)
 
 /**
- * The rates that explain the tax of the totals, with the tax of each group: tax may be locked, and rules may have changed
- * since it was computed. Where neither today's rules nor the lines' own rates explain it, it is shared by what the
- * groups would come to.
+ * The rates that explain the tax of the totals, with the tax of each group: tax may be locked, and rules may have
+ * changed since it was computed. Where neither today's rules nor the lines' own rates explain it, it is shared by what
+ * the groups would come to.
  */
 const ratesAndGroups = (
   source: CheckoutSource,

@@ -225,7 +225,7 @@ export interface IssueFacts {
   readonly member: MemberRow | undefined
   readonly billed_to: NamedParty | null
   readonly billed_by: NamedParty
-  /** Deposits its rows take off that an issued invoice takes off already, or that are no longer there to be taken off. */
+  /** Deposits its rows take off that an issued invoice takes off already, or that were undone. */
   readonly spent_deposits: ReadonlyArray<string>
 }
 export const issueInvoice = (

@@ -89,7 +89,7 @@ const pickTax = ({ tax_class_id, tax_rate, tax_rate_id, tax_rate_name }: Invoice
   tax_rate_name
 })
 
-/** The rows with net, tax and total. `known`: those that are stored, whose agreed amounts stay where nothing changed. */
+/** The rows with net, tax and total. `known`: those stored, whose agreed amounts stay where nothing changed. */
 export const taxedItems = (
   header: Pick<InvoiceRow, "prices_include_tax">,
   rows: ReadonlyArray<InvoiceItemRow>,

@@ -30,8 +30,8 @@ export const numberingSettings = {
 
 const digits = 10
 /**
- * The next number of a kind, taken in the transaction that uses it, so that a series has no gaps; null where numbers are
- * not given, which is on devices.
+ * The next number of a kind, taken in the transaction that uses it, so that a series has no gaps; null where numbers
+ * are not given, which is on devices.
  */
 export const nextDocumentNumber = (
   kind: NumberedKind,

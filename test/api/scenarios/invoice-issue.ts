@@ -211,5 +211,35 @@ export const issueScenarios = (): ReadonlyArray<Scenario> => [
     const merged = await s.post(`/api/v1/members/${kept.id}/merge`, { secondary_id: gone.id })
     expect(merged.status, JSON.stringify(merged.body)).toBe(200)
     expect((await s.shown(id)).member_id).toBe(kept.id)
+  }),
+  scenario(48, "a prefix, and a series for each store", async (s) => {
+    const numbering = (settings: object) => s.put("/api/v1/settings/numbering", { settings })
+    expect((await numbering({ "proforma.prefix": "PF{store}-", "proforma.per_store": true })).status).toBe(200)
+    const other = await s.made("/api/v1/stores", { name: `${s.name} store` }, "store")
+    const ids: Array<number> = []
+    for (const store_id of [1, other.id, 1]) {
+      const { id } = await s.draft({ type: "proforma", store_id })
+      expect((await s.issue(id)).status).toBe(200)
+      ids.push(id)
+    }
+    await numbering({ "proforma.prefix": "", "proforma.per_store": false })
+    s.later(async ({ ask }) => {
+      const numbers: Array<string> = []
+      for (const id of ids) numbers.push((await ask("GET", `${invoices}/${id}`)).body.invoice.number)
+      expect(numbers).toEqual(["PF1-0000000001", `PF${other.id}-0000000001`, "PF1-0000000002"])
+    })
+  }),
+  scenario(49, "what happened to an invoice is told, with old and new values", async (s) => {
+    const { id } = await s.draft()
+    await s.put(`${invoices}/${id}`, { reference: "PO 49" })
+    await s.issue(id)
+    s.later(async ({ ask }) => {
+      const { actions } = (
+        await ask("GET", `/api/v1/actions?q[auditable_type_eq]=invoice&q[auditable_id_eq]=${id}&sort=id`)
+      ).body
+      expect(actions.map((one: any) => one.action)).toEqual(["invoice.created", "invoice.updated", "invoice.issued"])
+      expect([actions[1].old_values, actions[1].new_values]).toEqual([{ reference: null }, { reference: "PO 49" }])
+      expect(actions[2].new_values.status).toBe("issued")
+    })
   })
 ]
