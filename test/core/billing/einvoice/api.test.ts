@@ -67,6 +67,15 @@ describe.each(engines)("e-invoices on %s", (engine) => {
     await made("PUT", `/api/v1/members/${member_id}`, { peppol_id: "0009:12345678900012", tax_number: "FR12345678901" })
     expect((await fetched(`/api/v1/invoices/${id}/xml`)).status).toBe(200)
   })
+  it("are carried by the invoice's PDF where Factur-X is asked for, and refused as they are by themselves", async () => {
+    const drawn = await fetched(`/api/v1/invoices/${await issued()}/pdf?format=facturx`)
+    expect([drawn.status, drawn.headers.get("content-type")]).toEqual([200, "application/pdf"])
+    const bytes = Buffer.from(await drawn.arrayBuffer()).toString("latin1")
+    expect(bytes).toContain("/AFRelationship /Alternative")
+    expect(bytes).toContain("(factur-x.xml)")
+    const refused = await there.ask("GET", `/api/v1/invoices/${await draft()}/pdf?format=facturx`)
+    expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, ["status"]])
+  })
   it("are files of XML that break no rule, in either form", async () => {
     const id = await issued()
     const { number, tax_total, total } = (await made("GET", `/api/v1/invoices/${id}`)).invoice
