@@ -8,11 +8,11 @@ import { SqlError } from "effect/sql"
 import type { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import type { Store, StoreShape } from "../../core/kernel/store/store.ts"
 import type { ServerContext } from "../server-context.ts"
-import type { ServerSlice } from "../server-slice.ts"
 import { type JobCounters, makeJobCounters } from "./counters.ts"
 import type { AnyJobKind } from "./job-kind.ts"
 import type { JobOffer, Jobs } from "./offers.ts"
-import { countUnfinished, dropLooseNotes, noteOwner, openQueueTable } from "./queue-table.ts"
+import { openQueueTable } from "./queue-store.ts"
+import { countUnfinished, dropLooseNotes, noteOwner } from "./queue-table.ts"
 import { type KindQueue, makeWorkers } from "./workers.ts"
 
 export interface JobQueues {
@@ -20,11 +20,6 @@ export interface JobQueues {
   /** Takes jobs of every kind until it is interrupted. */
   readonly work: Effect.Effect<void, never, Store | CommandRuntime | ServerContext | Scope.Scope>
 }
-
-/** Every kind these slices have jobs of. */
-export const jobKindsOf = (slices: ReadonlyArray<ServerSlice>): ReadonlyArray<AnyJobKind> => [
-  ...new Set(slices.flatMap(({ jobs, timed }) => [...(jobs ?? []), ...(timed ?? []).map(({ kind }) => kind)]))
-]
 
 /** As long as the queue's column for it. */
 const job_id_characters_max = 255

@@ -13,7 +13,7 @@ import { GivenUp, type JobKind, jobKind, type JobOffer, jobOffer } from "../jobs
 import { holdContent } from "../files/downloads.ts"
 import { serverContext } from "../server-context.ts"
 import { composeMail, type MailDraft } from "./compose.ts"
-import { deliver, type Delivered } from "./deliver.ts"
+import type { Delivered } from "./deliver.ts"
 import { type MailMessage, mailMessage, type Refusal, refusal } from "./message.ts"
 import { MailTransport } from "./transport.ts"
 
@@ -30,6 +30,7 @@ export const sendMail: JobKind<MailMessage> = jobKind({
   names_people: true,
   run: (message, attempt) =>
     Effect.gen(function* () {
+      const { deliver } = yield* Effect.promise(() => import("./deliver.ts"))
       const delivered = yield* deliver(message).pipe(
         Effect.provideService(MailTransport, yield* mailTransport),
         Effect.tapError((failure) =>
