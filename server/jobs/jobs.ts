@@ -21,6 +21,8 @@ export interface JobQueues {
   readonly work: Effect.Effect<void, never, Store | CommandRuntime | ServerContext | Scope.Scope>
 }
 
+/** The queue itself would fail a job without a word to anybody: `attempt.ts` counts. */
+const never_exhausted = 1_000_000_000
 /** As long as the queue's column for it. */
 const job_id_characters_max = 255
 
@@ -38,7 +40,7 @@ export const makeJobQueues = Effect.fnUntraced(function* (kinds: ReadonlyArray<A
       return yield* Effect.die(new Error(`no name for a kind of jobs: ${kind.kind}`))
     if (queues.has(kind.kind)) return yield* Effect.die(new Error(`two kinds of jobs are called ${kind.kind}`))
     const schema = Schema.Struct({ data: kind.data })
-    const queue = yield* factory.make({ name: kind.kind, schema, maxAttempts: kind.attempts_max })
+    const queue = yield* factory.make({ name: kind.kind, schema, maxAttempts: never_exhausted })
     queues.set(kind.kind, { kind, queue })
   }
   const counters: JobCounters = makeJobCounters(queues.keys())

@@ -55,11 +55,17 @@ const ofAttempt = ({ kind, job_id, attempt }: Taken, bound: Bindings): string =>
   `and state = 'pending' and acquired_by is not null`
 
 /** Ends the attempt as failed for good. What the queue settles afterwards finds nothing that is this attempt's. */
-export const setFailed = (store: StoreShape, taken: Taken, error: string): Effect.Effect<void, SqlError.SqlError> => {
+export const setFailed = (
+  store: StoreShape,
+  taken: Taken,
+  error: string,
+  attempts = taken.attempt
+): Effect.Effect<void, SqlError.SqlError> => {
   const bound = bindings(store.dialect)
   return Effect.asVoid(
     store.run(
       `update effect_queue set state = 'failed', last_failure = ${bound.bind(error)}, acquired_at = null, ` +
+        `attempts = ${bound.bind(attempts)}, ` +
         `acquired_by = null, updated_at = ${now(store)} ${ofAttempt(taken, bound)}`,
       bound.values
     )
@@ -85,8 +91,42 @@ export const setWaiting = (
   )
 }
 
+export const noteFailures = (
+  store: StoreShape,
+  job_id: string,
+  failures: number
+): Effect.Effect<void, SqlError.SqlError> => {
+  const bound = bindings(store.dialect)
+  return Effect.asVoid(
+    store.run(
+      `insert into job_notes (job_id, failures) values (${bound.bind(job_id)}, ${bound.bind(failures)}) ` +
+        `on conflict (job_id) do update set failures = excluded.failures`,
+      bound.values
+    )
+  )
+}
+export const failuresOf = (store: StoreShape, job_id: string): Effect.Effect<number, SqlError.SqlError> => {
+  const bound = bindings(store.dialect)
+  return Effect.map(
+    store.run<{ failures: number | null }>(
+      `select failures from job_notes where job_id = ${bound.bind(job_id)}`,
+      bound.values
+    ),
+    ([row]) => Number(row?.failures ?? 0)
+  )
+}
+
 /** Begins a failed job anew; one that was emptied stays as it is. */
 export const requeue = (store: StoreShape, id: string): Effect.Effect<void, SqlError.SqlError> => {
+  const bound = bindings(store.dialect)
+  const anew = store.run(
+    `update job_notes set failures = null where failures is not null and job_id = ${bound.bind(id)} and exists ` +
+      `(select 1 from effect_queue q where q.id = job_notes.job_id and q.state = 'failed')`,
+    bound.values
+  )
+  return Effect.andThen(anew, begunAnew(store, id))
+}
+const begunAnew = (store: StoreShape, id: string): Effect.Effect<void, SqlError.SqlError> => {
   const bound = bindings(store.dialect)
   return Effect.asVoid(
     store.run(

@@ -28,17 +28,15 @@ export const sendMail: JobKind<MailMessage> = jobKind({
   waits_seconds,
   at_a_time: 2,
   names_people: true,
-  run: (message, attempt) =>
+  counts_broken_off: false,
+  run: (message) =>
     Effect.gen(function* () {
       const { deliver } = yield* Effect.promise(() => import("./deliver.ts"))
-      const delivered = yield* deliver(message).pipe(
-        Effect.provideService(MailTransport, yield* mailTransport),
-        Effect.tapError((failure) =>
-          attempt.is_last || failure instanceof GivenUp ? tellOfFailure(message, failure.message) : Effect.void
-        )
-      )
+      const delivered = yield* Effect.provideService(deliver(message), MailTransport, yield* mailTransport)
       return yield* settle(message, delivered)
-    })
+    }),
+  // Where some were refused before, their notice is queued already, and no second one is.
+  ended: (message, error) => tellOfFailure(message, error)
 })
 
 /** The connections of the server that runs the job. */
@@ -111,6 +109,7 @@ export const tellOfRefusal = jobKind<RefusedMessage>({
   waits_seconds: [5, 60, 900, 3_600],
   at_a_time: 1,
   names_people: true,
+  counts_broken_off: false,
   run: (message) =>
     Effect.gen(function* () {
       const store = yield* Store
