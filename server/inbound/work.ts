@@ -12,7 +12,7 @@ import { type DeliveryRow, inbound_deliveries } from "./schema.ts"
 
 export type DeliveryWork = JobKind<{ readonly delivery_id: number }>
 
-export const no_handler = "no handler"
+export const no_handler = "Nothing follows from this kind of event."
 
 /** `handlers`: those of all slices, once the catalogue is complete. */
 export const deliveryWork = (handlers: () => ReadonlyArray<InboundHandler>): DeliveryWork =>
