@@ -10,7 +10,6 @@ import type { StoredEvent } from "../../core/kernel/event.ts"
 import type { JsonObject } from "../../core/kernel/json.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
 import type { ServerContext } from "../server-context.ts"
-import type { ServerSlice } from "../server-slice.ts"
 import type { JobOffer } from "./offers.ts"
 
 export type { JobOffer } from "./offers.ts"
@@ -96,8 +95,3 @@ export interface TimedWork {
   /** Its data is the instant it was due. */
   readonly kind: JobKind<{ readonly due_at: string }>
 }
-
-/** Every kind these slices have jobs of. */
-export const jobKindsOf = (slices: ReadonlyArray<ServerSlice>): ReadonlyArray<AnyJobKind> => [
-  ...new Set(slices.flatMap(({ jobs, timed }) => [...(jobs ?? []), ...(timed ?? []).map(({ kind }) => kind)]))
-]
