@@ -104,7 +104,7 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     load: () => import("./commands/smoke/smoke.ts")
   },
   mail: {
-    usage_line: ["mail test [ADDRESS] [--wait]", "a message to try the server's mail settings"],
+    usage_line: ["mail test [ADDRESS] [--store S] [--wait]", "a message to try the server's mail settings"],
     load: () => import("./commands/mail/mail.ts")
   },
   doctor: { usage_line: ["doctor [--repair]", "check the replica"], load: () => import("./commands/doctor/doctor.ts") },

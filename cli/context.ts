@@ -173,6 +173,29 @@ const requestsOver = (
       note("The server's answer: what was recorded here and not sent yet is not in it.")
     return answer
   }
+  /** What the replica answers of settings, with what only the server has: secrets, and changes made there just now. */
+  const withSecrets = async (asked: RemoteRequest, here: QueryResult): Promise<QueryResult> => {
+    if (asked.method !== "GET" || here.status !== 200 || !asked.path.startsWith("/api/v1/settings")) return here
+    const { keptOnServer, secretsShownAt, withSecretsOf } = await import("./secret-settings.ts")
+    const secrets = secretsShownAt(asked.path)
+    if (secrets.length === 0) return here
+    const at_server = offline
+      ? undefined
+      : await (await server()).ask(asked).catch((error: unknown) => {
+          if (error instanceof CliError && error.code === exit_codes.network) return undefined
+          throw error
+        })
+    // A server of an earlier release may not know the group.
+    if (at_server?.status !== 200) {
+      note(keptOnServer(secrets))
+      return here
+    }
+    const is_one_group = asked.path !== "/api/v1/settings"
+    if ((await replica.device()).lastPending() === 0) return at_server
+    if (is_one_group) return withSecretsOf(here, at_server, secrets)
+    note(keptOnServer(secrets))
+    return here
+  }
   const request = async (asking: ApiRequest): Promise<QueryResult> => {
     const asked = requestOf(asking)
     const names_server = options.remote === true || options.url !== undefined
@@ -183,7 +206,7 @@ const requestsOver = (
         const answer = await (await replica.device()).ask(asked, options.plan === true ? { plan: true } : {})
         // A plan changes nothing: what only the server can decide has none.
         const may_ask = !offline && (options.plan !== true || asked.method === "GET")
-        return may_ask && isOnServerOnly(answer) ? serverInstead(asked, answer) : answer
+        return may_ask && isOnServerOnly(answer) ? serverInstead(asked, answer) : withSecrets(asked, answer)
       }
     }
     if (options.plan === true && asking.method !== "GET") throw noPlan(names_server, replica.exists())

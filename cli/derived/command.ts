@@ -29,11 +29,16 @@ export const addDerivedCommands = (program: Command, verbs: ReadonlyArray<Verb>)
   for (const noun of program.commands) describeGroups(noun)
   return booleans
 }
+/** What groups are for whose name alone does not say it. */
+const purposes: { readonly [word: string]: string } = {
+  "jobs": "What the server does after it has answered, such as mail: how it goes; try failed work again, or drop it",
+  "inbound-sources": "Who may send webhooks to this server, such as a bank or Stripe, and what came"
+}
 /** A command without an action of its own is described by its verbs. */
 const describeGroups = (command: Command): void => {
   for (const inner of command.commands) describeGroups(inner)
   if (command.commands.length > 0 && command.description() === "")
-    command.description(command.commands.map((one) => one.name()).join(", "))
+    command.description(purposes[command.name()] ?? command.commands.map((one) => one.name()).join(", "))
 }
 /** The command of that word below its parent, added where it is missing. */
 export const childOf = (parent: Command, word: string): Command => {
@@ -87,7 +92,7 @@ const reserved: ReadonlySet<string> = new Set([
 ])
 
 /** Flags every verb of its kind has, whatever its fields. */
-const fixedOptions = (endpoint: Endpoint): ReadonlyArray<Option> => {
+export const fixedOptions = (endpoint: Endpoint): ReadonlyArray<Option> => {
   if (endpoint.method === "GET" && isList(endpoint)) {
     return [
       repeatable("-q, --q <name=value>", "a filter, such as name_cont=truss; may be given again"),

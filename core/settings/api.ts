@@ -87,7 +87,12 @@ const change = command("PUT", "/api/v1/settings/{group}", {
   summary: "Change settings of a group; what is left out stays",
   ability: "settings:write",
   permission: "settings.manage",
-  fields: { settings: json<JsonObject>({ required: true }) },
+  fields: {
+    settings: json<JsonObject>({
+      required: true,
+      describe: 'Keys of the group and their new values: {"smtp_url": "smtp://…"}. settings show lists the keys'
+    })
+  },
   streams: (params) => [`settings:${params["group"]}`],
   facts: (input: Input) =>
     Effect.gen(function* () {

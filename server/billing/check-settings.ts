@@ -1,4 +1,4 @@
-/** Settings of invoices that only a server can check: texts with fields, the account, the address to pay at, the logo. */
+/** Settings of invoices as a server checks them: texts with fields, the account, the address to pay at, the logo. */
 import { Effect } from "effect"
 import { attachments } from "../../core/attachments/schema.ts"
 import { isBic, isIban, paymentLinkFault } from "../../core/billing/paper/pay.ts"

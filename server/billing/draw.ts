@@ -3,7 +3,7 @@ import { Effect, Stream } from "effect"
 import type { Failure } from "../../core/kernel/failure.ts"
 import { invalidField, Rejection } from "../../core/kernel/rejection.ts"
 import { picturesOf, type PrintDocument } from "../../core/print/blocks.ts"
-import { DrawingTooLong, DrawingUnavailable, type Undrawable } from "../print/renderer.ts"
+import { DrawingTooLong, DrawingUnavailable, type DrawOptions, type Undrawable } from "../print/renderer.ts"
 import { serverContext } from "../server-context.ts"
 
 /** The pictures a document names. A logo that cannot be read is left out: the document is wanted more than it. */
@@ -36,15 +36,17 @@ const withoutPictures = (document: PrintDocument, kept: ReadonlyMap<string, unkn
   )
 })
 
-export const drawn = Effect.fnUntraced(function* (document: PrintDocument, limit_millis?: number) {
+export const drawn = Effect.fnUntraced(function* (
+  document: PrintDocument,
+  options: Pick<DrawOptions, "limit_millis" | "carried_xml"> = {}
+) {
   const { renderer } = yield* serverContext
   const pictures = yield* picturesFor(document)
-  const limit = limit_millis === undefined ? {} : { limit_millis }
   const whole = withoutPictures(document, pictures)
-  return yield* renderer.pdf(whole, { pictures, ...limit }).pipe(
+  return yield* renderer.pdf(whole, { ...options, pictures }).pipe(
     // What may be at fault is the logo, which is anybody's file.
     Effect.catchTag("Undrawable", (failure) =>
-      pictures.size === 0 ? Effect.fail(failure) : renderer.pdf(withoutPictures(document, new Map()), { ...limit })
+      pictures.size === 0 ? Effect.fail(failure) : renderer.pdf(withoutPictures(document, new Map()), options)
     )
   )
 })

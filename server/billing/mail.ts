@@ -52,7 +52,7 @@ export const mailInvoice: JobKind<InvoiceMail> = jobKind({
       const invoice = yield* store.get(invoices, mail.invoice_id)
       if (invoice === undefined) return yield* new GivenUp({ message: "The invoice is gone." })
       const options = yield* paperOptions(invoice, settings)
-      const { bytes } = yield* drawn(yield* invoicePaper(invoice, settings), background_limit_millis)
+      const { bytes } = yield* drawn(yield* invoicePaper(invoice, settings), { limit_millis: background_limit_millis })
       const data = mailData(invoice, yield* namedParties(invoice, settings), options)
       const queued = yield* store.transaction(
         queueMail(

@@ -23,7 +23,8 @@ const candidates = Effect.fnUntraced(function* (now: string) {
   const store = yield* Store
   const { bind, values } = bindings(store.dialect)
   const rows = yield* store.run<{ id: number | string }>(
-    `select id from invoices where status in (${bind("issued")}, ${bind("partially_paid")}) and due_at < ${bind(now)} ` +
+    `select id from invoices where status in (${bind("issued")}, ${bind("partially_paid")}) ` +
+      `and due_at < ${bind(now)} ` +
       "and overdue_told_at is null and deleted_at is null order by id",
     values
   )

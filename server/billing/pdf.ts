@@ -1,16 +1,33 @@
 /** The PDF of an invoice and of a credit note (interface 4.5). */
 import { Effect } from "effect"
+import { creditNoteXml, invoiceXml } from "../../core/billing/einvoice/api.ts"
 import { creditNoteFileName, creditNotePaper, invoiceFileName, invoicePaper } from "../../core/billing/paper/facts.ts"
 import { credit_notes_path, one, one_credit_note, path, read, read_credit_notes } from "../../core/billing/paths.ts"
 import { type Answer, get, type SharedDraft } from "../../core/kernel/endpoint.ts"
+import { choice } from "../../core/kernel/field.ts"
+import type { Failure } from "../../core/kernel/failure.ts"
+import type { Store } from "../../core/kernel/store/store.ts"
 import { drawingRefused, drawn } from "./draw.ts"
 
 const pdf = {
   server_only: true,
   produces: "application/pdf",
-  error_answers: { 503: null },
-  answer_headers: { "Content-Disposition": "The name of the file", "Cache-Control": "It is not to be kept" }
+  error_answers: { 422: null, 503: null },
+  answer_headers: { "Content-Disposition": "The name of the file", "Cache-Control": "It is not to be kept" },
+  fields: {
+    format: choice(
+      { pdf: "PDF for people", facturx: "Factur-X: a PDF that carries the e-invoice as XML for programs" },
+      { default: "pdf", any_case: true }
+    )
+  }
 } as const satisfies SharedDraft
+
+/** What the PDF carries: the e-invoice where that was asked for, refused as the e-invoice by itself would be. */
+const carried = (
+  format: "pdf" | "facturx" | undefined,
+  xml: Effect.Effect<string, Failure, Store>
+): Effect.Effect<{ readonly carried_xml?: string }, Failure, Store> =>
+  format === "facturx" ? Effect.map(xml, (carried_xml) => ({ carried_xml })) : Effect.succeed({})
 
 /** `name` has plain signs only. */
 const answerOf = (name: string, bytes: Uint8Array): Answer<never> => ({
@@ -29,10 +46,11 @@ export const invoicePdf = get(`${path}/{id}/pdf`, {
   name: "invoices.pdf",
   summary: "The invoice as PDF; drafts and voided ones are marked as such on each page",
   params: one,
-  run: ({ rows: { id: invoice }, settings }) =>
+  run: ({ rows: { id: invoice }, settings, values }) =>
     Effect.gen(function* () {
       const document = yield* invoicePaper(invoice, settings)
-      const { bytes } = yield* Effect.catch(drawn(document), drawingRefused)
+      const options = yield* carried(values.format, invoiceXml(invoice, settings, "cii"))
+      const { bytes } = yield* Effect.catch(drawn(document, options), drawingRefused)
       return answerOf(invoiceFileName(invoice), bytes)
     })
 })
@@ -42,10 +60,11 @@ export const creditNotePdf = get(`${credit_notes_path}/{id}/pdf`, {
   name: "credit_notes.pdf",
   summary: "The credit note as PDF",
   params: one_credit_note,
-  run: ({ rows: { id: credit_note }, settings }) =>
+  run: ({ rows: { id: credit_note }, settings, values }) =>
     Effect.gen(function* () {
       const document = yield* creditNotePaper(credit_note, settings)
-      const { bytes } = yield* Effect.catch(drawn(document), drawingRefused)
+      const options = yield* carried(values.format, creditNoteXml(credit_note, settings, "cii"))
+      const { bytes } = yield* Effect.catch(drawn(document, options), drawingRefused)
       return answerOf(creditNoteFileName(credit_note), bytes)
     })
 })

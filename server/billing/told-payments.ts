@@ -1,7 +1,7 @@
 /**
  * Payments and refunds that others tell of by webhook. Each is recorded once, by its own id with whoever took it. What
- * cannot be recorded (an unknown invoice, another currency, more than is outstanding) fails with the reason and stays in
- * the source's log and among the failed jobs, where a person sees it and can have it tried again.
+ * cannot be recorded (an unknown invoice, another currency, more than is outstanding) fails with the reason and stays
+ * in the source's log and among the failed jobs, where a person sees it and can have it tried again.
  */
 import { Effect, Result } from "effect"
 import { invoiceStream } from "../../core/billing/events.ts"

@@ -12,7 +12,7 @@ import { type DeliveryRow, inbound_deliveries } from "./schema.ts"
 
 export type DeliveryWork = JobKind<{ readonly delivery_id: number }>
 
-export const no_handler = "no handler"
+export const no_handler = "Nothing follows from this kind of event."
 
 /** `handlers`: those of all slices, once the catalogue is complete. */
 export const deliveryWork = (handlers: () => ReadonlyArray<InboundHandler>): DeliveryWork =>
@@ -23,7 +23,8 @@ export const deliveryWork = (handlers: () => ReadonlyArray<InboundHandler>): Del
     attempts_max: 8,
     waits_seconds: [1, 30, 300, 1_800, 7_200],
     at_a_time: 2,
-    run: ({ delivery_id }, attempt) =>
+    counts_broken_off: false,
+    run: ({ delivery_id }) =>
       Effect.gen(function* () {
         const store = yield* Store
         const row = yield* store.get(inbound_deliveries, delivery_id)
@@ -32,7 +33,7 @@ export const deliveryWork = (handlers: () => ReadonlyArray<InboundHandler>): Del
         if (row.body === null)
           return yield* new GivenUp({ message: "What was sent is no longer kept; record by hand what it was about." })
         const now = instantOf(yield* Clock.currentTimeMillis)
-        const handled = store.transaction(
+        return yield* store.transaction(
           Effect.gen(function* () {
             const result = yield* handledBy(handlers(), row, row.body ?? "")
             yield* store.apply([
@@ -46,19 +47,15 @@ export const deliveryWork = (handlers: () => ReadonlyArray<InboundHandler>): Del
             return { result }
           })
         )
-        return yield* Effect.tapError(handled, (failure) =>
-          // Noted outside of the transaction, which is taken back.
-          failure instanceof GivenUp || attempt.is_last
-            ? store.apply([
-                update(inbound_deliveries, row.id, {
-                  status: "failed",
-                  result: inShort(failure instanceof Error ? failure.message : String(failure)),
-                  done_at: now,
-                  updated_at: now
-                })
-              ])
-            : Effect.void
-        )
+      }),
+    ended: ({ delivery_id }, error) =>
+      Effect.gen(function* () {
+        const store = yield* Store
+        const row = yield* store.get(inbound_deliveries, delivery_id)
+        if (row === undefined || row.status === "done") return
+        const now = instantOf(yield* Clock.currentTimeMillis)
+        const failed = { status: "failed", result: inShort(error), done_at: now, updated_at: now } as const
+        yield* store.apply([update(inbound_deliveries, row.id, failed)])
       })
   })
 

@@ -41,6 +41,11 @@ export interface JobKind<Data = unknown> {
   readonly at_a_time: number
   /** An attempt that takes longer is broken off and has failed; an hour unless said. */
   readonly limit_seconds?: number
+  /**
+   * False: an attempt that ended because its server did is not counted. For work that cannot bring a server down itself;
+   * other work would begin anew, and end servers, for ever.
+   */
+  readonly counts_broken_off?: false
   /** Its data, result or errors may name people: of what has ended they are emptied when somebody is erased. */
   readonly names_people?: boolean
   /** What it answers is kept with the job, `download_url` included. Any failure but {@link GivenUp} is tried again. */
@@ -48,6 +53,11 @@ export interface JobKind<Data = unknown> {
     data: Data,
     attempt: Attempt
   ) => Effect.Effect<JsonObject | void, unknown, Store | CommandRuntime | ServerContext | Scope.Scope>
+  /**
+   * What follows once it has failed for good, however it came to that: done with the transaction that says so, at least
+   * once. Attempts that their server's end or their time limit broke off run no code of their own.
+   */
+  readonly ended?: (data: Data, error: string) => Effect.Effect<void, unknown, Store | CommandRuntime | ServerContext>
 }
 // A server lists kinds of all kinds of data; each was checked against its own.
 // eslint-disable-next-line @typescript-eslint/no-explicit-any

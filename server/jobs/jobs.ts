@@ -8,11 +8,11 @@ import { SqlError } from "effect/sql"
 import type { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import type { Store, StoreShape } from "../../core/kernel/store/store.ts"
 import type { ServerContext } from "../server-context.ts"
-import type { ServerSlice } from "../server-slice.ts"
 import { type JobCounters, makeJobCounters } from "./counters.ts"
 import type { AnyJobKind } from "./job-kind.ts"
 import type { JobOffer, Jobs } from "./offers.ts"
-import { countUnfinished, dropLooseNotes, noteOwner, openQueueTable } from "./queue-table.ts"
+import { openQueueTable } from "./queue-store.ts"
+import { countUnfinished, dropLooseNotes, noteOwner } from "./queue-table.ts"
 import { type KindQueue, makeWorkers } from "./workers.ts"
 
 export interface JobQueues {
@@ -21,11 +21,8 @@ export interface JobQueues {
   readonly work: Effect.Effect<void, never, Store | CommandRuntime | ServerContext | Scope.Scope>
 }
 
-/** Every kind these slices have jobs of. */
-export const jobKindsOf = (slices: ReadonlyArray<ServerSlice>): ReadonlyArray<AnyJobKind> => [
-  ...new Set(slices.flatMap(({ jobs, timed }) => [...(jobs ?? []), ...(timed ?? []).map(({ kind }) => kind)]))
-]
-
+/** The queue itself would fail a job without a word to anybody: `attempt.ts` counts. */
+const never_exhausted = 1_000_000_000
 /** As long as the queue's column for it. */
 const job_id_characters_max = 255
 
@@ -43,7 +40,7 @@ export const makeJobQueues = Effect.fnUntraced(function* (kinds: ReadonlyArray<A
       return yield* Effect.die(new Error(`no name for a kind of jobs: ${kind.kind}`))
     if (queues.has(kind.kind)) return yield* Effect.die(new Error(`two kinds of jobs are called ${kind.kind}`))
     const schema = Schema.Struct({ data: kind.data })
-    const queue = yield* factory.make({ name: kind.kind, schema, maxAttempts: kind.attempts_max })
+    const queue = yield* factory.make({ name: kind.kind, schema, maxAttempts: never_exhausted })
     queues.set(kind.kind, { kind, queue })
   }
   const counters: JobCounters = makeJobCounters(queues.keys())

@@ -58,10 +58,12 @@ const clean = (text: string): string => {
   return line.length > line_characters_max ? `${line.slice(0, line_characters_max - 1)}…` : line
 }
 
+export const ended_with_server = "The server ended during the last attempt."
+
 /** The error that is stored with a job, as it is shown: the queue itself writes whole stacks. */
 export const shownError = (stored: string | null): string | null => {
   if (stored === null) return null
-  if (stored.startsWith("Lock expired after final attempt")) return "The server ended during the last attempt."
+  if (stored.startsWith("Lock expired after final attempt")) return ended_with_server
   // A Schema says `at ["word"]`, which belongs to its message.
   const [first = ""] = stored.split(/\n\s*at (?!\[)/)
   return clean(first.replace(/^(?:\w*Error|Error): /, "")) || "It failed without saying why."

@@ -1,60 +1,13 @@
 /**
- * The table of Effect's PersistedQueue, `effect_queue`: how it is opened, and the few statements that its queues have
- * no call for. Times are the database's: UTC, as every session pins.
+ * The table of Effect's PersistedQueue, `effect_queue`: the few statements that its queues have no call for. Times are
+ * the database's: UTC, as every session pins.
  */
-import { Effect, References, type Scope } from "effect"
-import * as PersistedQueue from "effect/persistence/PersistedQueue"
-import { SqlClient, type SqlError } from "effect/sql"
+import { Effect } from "effect"
+import type { SqlError } from "effect/sql"
 import type { JsonObject } from "../../core/kernel/json.ts"
-import { lockDatabase } from "../../core/kernel/store/schema.ts"
 import { bindings, type Bindings } from "../../core/kernel/store/statement.ts"
-import { Store, type StoreShape } from "../../core/kernel/store/store.ts"
-import { bell_state, isHeld, jobsViewSql, lock_seconds, statusSql } from "./schema.ts"
-
-export type QueueStore = PersistedQueue.PersistedQueueStore["Service"]
-
-/**
- * How often a queue with free workers looks at its table by itself. It hardly ever must: an offer in this process wakes
- * it, and the dispatcher does for whatever else falls due (`workers.ts`).
- */
-const own_look_millis = 60_000
-const lock_refresh_millis = (lock_seconds * 1_000) / 3
-
-const openStore = (store: StoreShape): Effect.Effect<QueueStore, SqlError.SqlError, Scope.Scope> =>
-  PersistedQueue.makeStoreSql({
-    pollInterval: own_look_millis,
-    lockRefreshInterval: lock_refresh_millis,
-    lockExpiration: lock_seconds * 1_000
-  }).pipe(
-    Effect.provideService(SqlClient.SqlClient, store.sql),
-    // Without a database each queue would log every half second; the dispatcher says it once.
-    Effect.provideService(References.MinimumLogLevel, "None")
-  )
-
-/** Makes the tables where they are missing, one server after the other, and gives the queue's store. */
-export const openQueueTable = Effect.fnUntraced(function* (
-  store: StoreShape,
-  only_server: boolean
-): Effect.fn.Return<QueueStore, SqlError.SqlError, Scope.Scope | Store> {
-  yield* store.transaction(
-    Effect.gen(function* () {
-      yield* lockDatabase
-      // Its migrations are part of opening it. What this one starts ends here, before the transaction does.
-      yield* Effect.scoped(openStore(store))
-      yield* store.run(
-        "create index if not exists effect_queue_unfinished on effect_queue (queue_name, state) " +
-          "where state <> 'completed'"
-      )
-      // A view holds nothing: it is made anew, as this release wants it.
-      yield* store.run("drop view if exists system_jobs")
-      yield* store.run(jobsViewSql(store.dialect))
-      // The only server on its database was killed if somebody still has jobs: nothing need wait for their locks.
-      if (only_server)
-        yield* store.run("update effect_queue set acquired_at = null, acquired_by = null where acquired_by is not null")
-    })
-  )
-  return yield* openStore(store)
-})
+import type { StoreShape } from "../../core/kernel/store/store.ts"
+import { bell_state, isHeld, statusSql } from "./schema.ts"
 
 const now = (store: StoreShape): string => (store.dialect === "pg" ? "now()" : "current_timestamp")
 
@@ -70,8 +23,6 @@ export const makeBell = (store: StoreShape, kind: string): Effect.Effect<void, S
         `on conflict (id, queue_name) do nothing`
     )
   )
-export const ringBell = (queue: QueueStore, kind: string): Effect.Effect<void, PersistedQueue.PersistedQueueError> =>
-  queue.offer({ name: kind, id: `bell:${kind}`, element: null, isCustomId: true })
 
 /** Which of these kinds have a job to do now that nobody does. One probe of an index for each. */
 export const dueKinds = (
@@ -104,11 +55,17 @@ const ofAttempt = ({ kind, job_id, attempt }: Taken, bound: Bindings): string =>
   `and state = 'pending' and acquired_by is not null`
 
 /** Ends the attempt as failed for good. What the queue settles afterwards finds nothing that is this attempt's. */
-export const setFailed = (store: StoreShape, taken: Taken, error: string): Effect.Effect<void, SqlError.SqlError> => {
+export const setFailed = (
+  store: StoreShape,
+  taken: Taken,
+  error: string,
+  attempts = taken.attempt
+): Effect.Effect<void, SqlError.SqlError> => {
   const bound = bindings(store.dialect)
   return Effect.asVoid(
     store.run(
       `update effect_queue set state = 'failed', last_failure = ${bound.bind(error)}, acquired_at = null, ` +
+        `attempts = ${bound.bind(attempts)}, ` +
         `acquired_by = null, updated_at = ${now(store)} ${ofAttempt(taken, bound)}`,
       bound.values
     )
@@ -134,8 +91,42 @@ export const setWaiting = (
   )
 }
 
+export const noteFailures = (
+  store: StoreShape,
+  job_id: string,
+  failures: number
+): Effect.Effect<void, SqlError.SqlError> => {
+  const bound = bindings(store.dialect)
+  return Effect.asVoid(
+    store.run(
+      `insert into job_notes (job_id, failures) values (${bound.bind(job_id)}, ${bound.bind(failures)}) ` +
+        `on conflict (job_id) do update set failures = excluded.failures`,
+      bound.values
+    )
+  )
+}
+export const failuresOf = (store: StoreShape, job_id: string): Effect.Effect<number, SqlError.SqlError> => {
+  const bound = bindings(store.dialect)
+  return Effect.map(
+    store.run<{ failures: number | null }>(
+      `select failures from job_notes where job_id = ${bound.bind(job_id)}`,
+      bound.values
+    ),
+    ([row]) => Number(row?.failures ?? 0)
+  )
+}
+
 /** Begins a failed job anew; one that was emptied stays as it is. */
 export const requeue = (store: StoreShape, id: string): Effect.Effect<void, SqlError.SqlError> => {
+  const bound = bindings(store.dialect)
+  const anew = store.run(
+    `update job_notes set failures = null where failures is not null and job_id = ${bound.bind(id)} and exists ` +
+      `(select 1 from effect_queue q where q.id = job_notes.job_id and q.state = 'failed')`,
+    bound.values
+  )
+  return Effect.andThen(anew, begunAnew(store, id))
+}
+const begunAnew = (store: StoreShape, id: string): Effect.Effect<void, SqlError.SqlError> => {
   const bound = bindings(store.dialect)
   return Effect.asVoid(
     store.run(

@@ -17,7 +17,9 @@ export const job_notes = plainTable(
     owner_id: integer({ nullable: true, max: Number.MAX_SAFE_INTEGER }),
     /** Thousandths done. */
     progress: integer({ nullable: true }),
-    result: json<JsonObject>({ nullable: true })
+    result: json<JsonObject>({ nullable: true }),
+    /** Attempts that failed, of kinds that do not count those their server's end broke off. */
+    failures: integer({ nullable: true })
   },
   { entity: "job_note", indexes: [["owner_id"]] }
 )

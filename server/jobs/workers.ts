@@ -10,7 +10,8 @@ import type { ServerContext } from "../server-context.ts"
 import { runAttempt } from "./attempt.ts"
 import type { JobCounters } from "./counters.ts"
 import type { AnyJobKind } from "./job-kind.ts"
-import { dueKinds, makeBell, type QueueStore, ringBell } from "./queue-table.ts"
+import { type QueueStore, ringBell } from "./queue-store.ts"
+import { dueKinds, makeBell } from "./queue-table.ts"
 
 export interface KindQueue {
   readonly kind: AnyJobKind

@@ -13,7 +13,7 @@ import { GivenUp, type JobKind, jobKind, type JobOffer, jobOffer } from "../jobs
 import { holdContent } from "../files/downloads.ts"
 import { serverContext } from "../server-context.ts"
 import { composeMail, type MailDraft } from "./compose.ts"
-import { deliver, type Delivered } from "./deliver.ts"
+import type { Delivered } from "./deliver.ts"
 import { type MailMessage, mailMessage, type Refusal, refusal } from "./message.ts"
 import { MailTransport } from "./transport.ts"
 
@@ -28,16 +28,15 @@ export const sendMail: JobKind<MailMessage> = jobKind({
   waits_seconds,
   at_a_time: 2,
   names_people: true,
-  run: (message, attempt) =>
+  counts_broken_off: false,
+  run: (message) =>
     Effect.gen(function* () {
-      const delivered = yield* deliver(message).pipe(
-        Effect.provideService(MailTransport, yield* mailTransport),
-        Effect.tapError((failure) =>
-          attempt.is_last || failure instanceof GivenUp ? tellOfFailure(message, failure.message) : Effect.void
-        )
-      )
+      const { deliver } = yield* Effect.promise(() => import("./deliver.ts"))
+      const delivered = yield* Effect.provideService(deliver(message), MailTransport, yield* mailTransport)
       return yield* settle(message, delivered)
-    })
+    }),
+  // Where some were refused before, their notice is queued already, and no second one is.
+  ended: (message, error) => tellOfFailure(message, error)
 })
 
 /** The connections of the server that runs the job. */
@@ -110,6 +109,7 @@ export const tellOfRefusal = jobKind<RefusedMessage>({
   waits_seconds: [5, 60, 900, 3_600],
   at_a_time: 1,
   names_people: true,
+  counts_broken_off: false,
   run: (message) =>
     Effect.gen(function* () {
       const store = yield* Store

@@ -2,7 +2,7 @@
 import { Context, Effect, Option, Result, Schema } from "effect"
 import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import { command, type Failure, type Input } from "../../core/kernel/endpoint.ts"
-import { choice, text } from "../../core/kernel/field.ts"
+import { choice, ref, text } from "../../core/kernel/field.ts"
 import { invalidField } from "../../core/kernel/rejection.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { users } from "../../core/users/schema.ts"
@@ -14,7 +14,10 @@ import { type MailMode, mailMode } from "./server-setting.ts"
 import { makeMailTransport, MailTransport } from "./transport.ts"
 
 const modes = choice({ smtp: "Sent by the mail server", outbox: "Written to a file, and sent by nobody" })
-const fields = { to: text({ format: "email", describe: "By default the address of whoever asks" }) }
+const fields = {
+  to: text({ format: "email", describe: "By default the address of whoever asks" }),
+  store_id: ref("stores", { nullable: true, describe: "Whose sender it goes out with, instead of the company's" })
+}
 
 const test = command("POST", "/api/v1/system/mail/test", {
   answer: { ...accepted_shown, mode: modes },
@@ -28,21 +31,27 @@ const test = command("POST", "/api/v1/system/mail/test", {
   streams: () => [],
   facts: ({ values, viewer }: Input<{}, typeof fields>): Effect.Effect<Facts, Failure, Store | CommandRuntime> =>
     Effect.gen(function* () {
-      return { to: values.to ?? (yield* (yield* Store).get(users, viewer.user_id))?.email ?? "", mode: yield* mailMode }
+      const to = values.to ?? (yield* (yield* Store).get(users, viewer.user_id))?.email ?? ""
+      return { to, store_id: values.store_id ?? null, mode: yield* mailMode }
     }),
-  decide: ({ to, mode }: Facts) =>
+  decide: ({ to, store_id, mode }: Facts) =>
     to === ""
       ? Result.fail(invalidField("to", "Say whom to send it to: your own account has no e-mail address."))
-      : Result.succeed({ events: [], result: { to, mode } }),
-  result: Schema.Struct({ to: Schema.String, mode: Schema.Literals(["smtp", "outbox"]) }),
+      : Result.succeed({ events: [], result: { to, store_id, mode } }),
+  result: Schema.Struct({
+    to: Schema.String,
+    store_id: Schema.NullOr(Schema.Int),
+    mode: Schema.Literals(["smtp", "outbox"])
+  }),
   // Within the transaction.
-  respond: ({ to, mode }, { settings, viewer }) =>
+  respond: ({ to, store_id, mode }, { settings, viewer }) =>
     Effect.gen(function* () {
       const { job_id } = yield* queueMail(
         {
           id: freshMailId("test"),
           sender_user_id: viewer.user_id,
           to: [to],
+          store_id,
           subject: "A message to try the mail settings",
           text: `Mail from this server arrives. ${viewer.name} asked for this message.\n`
         },
@@ -53,6 +62,7 @@ const test = command("POST", "/api/v1/system/mail/test", {
 })
 interface Facts {
   readonly to: string
+  readonly store_id: number | null
   readonly mode: MailMode
 }
 

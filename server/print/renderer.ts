@@ -35,7 +35,7 @@ export interface DrawOptions {
   /** The content of the pictures that the document names by hash. */
   readonly pictures?: Pictures
   readonly limit_millis?: number
-  /** The invoice as CII, to be carried in a PDF/A-3b: see `facturX`. */
+  /** The invoice as CII, to be carried in a PDF/A-3b (Factur-X). No validator of PDF/A has judged it. */
   readonly carried_xml?: string
 }
 export interface Pdf {

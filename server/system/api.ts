@@ -15,10 +15,8 @@ import { ServerContext, serverContext } from "../server-context.ts"
 import type { ServerSlice } from "../server-slice.ts"
 import { storage_retry_seconds, storageText } from "../storage-fault.ts"
 import { catalogueRows } from "./catalogue-rows.ts"
-import { docsPage } from "./docs-page.ts"
 import { measurementsText } from "./measurements.ts"
 import { makeMetrics } from "./metrics.ts"
-import { openApi } from "./openapi.ts"
 import { choice, integer, text, timestamp } from "../../core/kernel/field.ts"
 
 const open = {
@@ -94,6 +92,7 @@ const description = get("/api/v1/openapi.json", {
       const url = public_url?.() ?? "/"
       const cached = descriptions.get(catalogue)
       if (cached?.url === url) return ok(cached.description)
+      const { openApi } = yield* Effect.promise(() => import("./openapi.ts"))
       const description = yield* openApi(catalogue, url)
       descriptions.set(catalogue, { url, description })
       return ok(description)
@@ -131,7 +130,8 @@ const docs = get("/docs", {
   summary: "This interface, to read and to try",
   ...open,
   run: () =>
-    Effect.sync(() => {
+    Effect.promise(async () => {
+      const { docsPage } = await import("./docs-page.ts")
       const { html, policy } = docsPage()
       return {
         status: 200,

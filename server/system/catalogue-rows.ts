@@ -4,7 +4,9 @@ import { type Endpoint, operationOf, resourceOf } from "../../core/kernel/endpoi
 
 /** What belongs to the interface: pages and measurements beside it are left out. */
 export const interfaceOf = (catalogue: Catalogue): ReadonlyArray<Endpoint> =>
-  catalogue.endpoints.filter((endpoint) => endpoint.path.startsWith("/api/") || endpoint.path.endsWith(".ics"))
+  catalogue.endpoints.filter(
+    ({ path }) => path.startsWith("/api/") || path.startsWith("/files/") || path.endsWith(".ics")
+  )
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 

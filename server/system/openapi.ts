@@ -145,16 +145,12 @@ const signed_body: JsonObject = {
 const requestBody = (endpoint: Endpoint): JsonObject => {
   if (endpoint.raw_body) return signed_body
   const body = bodySchema(endpoint.fields, endpoint.mode)
-  const example = { example: exampleOf(body, {}) }
-  return {
-    required: Array.isArray(body["required"]),
-    content: {
-      ...json(body, example),
-      ...(endpoint.uploads
-        ? { "multipart/form-data": { schema: withFile(body), example: exampleOf(withFile(body), {}) } }
-        : {})
-    }
+  if (endpoint.uploads) {
+    // Nothing but a form holds a file.
+    const form = withFile(body)
+    return { required: true, content: { "multipart/form-data": { schema: form, example: exampleOf(form, {}) } } }
   }
+  return { required: Array.isArray(body["required"]), content: json(body, { example: exampleOf(body, {}) }) }
 }
 const withFile = (body: JsonObject): JsonObject => ({
   ...body,

@@ -53,6 +53,7 @@ export const makeFanOut = (kinds: WebhookKinds, subscriptions: Subscriptions, wa
     attempts_max: 20,
     waits_seconds: [1, 5, 30, 120, 600],
     at_a_time: 2,
+    counts_broken_off: false,
     run: ({ from, to, webhook_id }) =>
       Effect.gen(function* () {
         const store = yield* Store

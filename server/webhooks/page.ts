@@ -78,7 +78,7 @@ curl -H "content-type: application/json" -H "x-signals-signature: $signature" --
 \`\`\`
 
 202 says that it is kept and will be worked on, 403 that the signature does not hold, 422 that it is no JSON object.
-\`flightcase inbound-sources logs bank\` shows what came; \`no handler\` there says that nothing follows from this kind of event.
+\`flightcase inbound-sources logs bank\` shows what came; \`Nothing follows from this kind of event.\` there says that it was taken and nobody here works on it.
 
 ## Events
 

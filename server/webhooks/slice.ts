@@ -18,16 +18,14 @@ import { againEndpoints } from "./api-again.ts"
 import { eventsEndpoint } from "./catalogue.ts"
 import type { AttemptOptions, AttemptTold } from "./attempt.ts"
 import { webhookEvents } from "./events.ts"
-import { type Dispatcher, makeDispatcher } from "./dispatcher.ts"
+import type { Dispatcher } from "./dispatcher.ts"
 import { makeFanOut } from "./fan-out.ts"
-import { type Guard, type Lookup, makeGuard } from "./guard.ts"
+import type { Guard, Lookup } from "./guard.ts"
 import { webhookKinds } from "./kinds/kinds.ts"
 import { makeWebhookCounts } from "./measured.ts"
-import { mailOwner } from "./notices.ts"
 import { dropWaiting } from "./outcomes.ts"
 import { dropOldDaily } from "./retention.ts"
 import { webhook_deliveries, webhook_logs, webhooks } from "./schema.ts"
-import { sender } from "./send.ts"
 import { makeSubscriptions } from "./subscriptions.ts"
 
 export interface WebhooksOptions {
@@ -39,7 +37,8 @@ export interface WebhooksOptions {
 
 export const webhooksSlice = ({ attempted, lookup, timeout_millis }: WebhooksOptions = {}): ServerSlice => {
   const guards = new Map<boolean, Guard>()
-  const guardOf = (allows_private: boolean): Guard => {
+  const guardOf = async (allows_private: boolean): Promise<Guard> => {
+    const { makeGuard } = await import("./guard.ts")
     let guard = guards.get(allows_private)
     if (guard === undefined)
       guards.set(allows_private, (guard = makeGuard({ allows_private, ...(lookup === undefined ? {} : { lookup }) })))
@@ -64,7 +63,9 @@ export const webhooksSlice = ({ attempted, lookup, timeout_millis }: WebhooksOpt
         const target = targetIn(call)
         if (target !== undefined) {
           const { outside } = yield* ServerContext
-          const refusal = yield* Effect.promise(() => guardOf(outside.webhooks_private).refusal(target.hostname))
+          const refusal = yield* Effect.promise(async () =>
+            (await guardOf(outside.webhooks_private)).refusal(target.hostname)
+          )
           if (refusal !== undefined) refusals.set(target.body, refusal)
         }
         return yield* next
@@ -75,9 +76,11 @@ export const webhooksSlice = ({ attempted, lookup, timeout_millis }: WebhooksOpt
     measured: counts.measured,
     background: Effect.gen(function* () {
       const { log, outside } = yield* ServerContext
+      const guard = yield* Effect.promise(() => guardOf(outside.webhooks_private))
+      const { mailOwner, makeDispatcher, sender } = yield* Effect.promise(() => import("./sending.ts"))
       dispatcher = makeDispatcher({
         kinds: webhookKinds,
-        send: sender(guardOf(outside.webhooks_private), timeout_millis),
+        send: sender(guard, timeout_millis),
         attempted: (told) =>
           Effect.andThen(
             Effect.sync(() => {

@@ -44,6 +44,12 @@ it("waits for what comes of it, and tells that", async () => {
       code: 1,
       err: expect.stringMatching(/Not sent: .*No such mailbox/)
     })
+    const store = ["stores", "create", "--name", "Depot", "--mail-sender-address", "depot@hire.example"]
+    const made = await run(place, [...store, "--remote", "--json", "--no-input"])
+    expect(made.code, made.err).toBe(0)
+    const id = String(JSON.parse(made.out).store.id)
+    expect((await run(place, ["mail", "test", "ann@customer.example", "--store", id, "--wait"])).code).toBe(0)
+    expect(smtp.taken.at(-1)?.from).toBe("depot@hire.example")
     const data = await run(place, ["mail", "test", "gone@customer.example", "--wait", "30", "--json"])
     expect([data.code, JSON.parse(data.out).job.status]).toEqual([1, "failed"])
   } finally {

@@ -98,12 +98,23 @@ describe("the description", () => {
     )
     expect(at("paths", "/api/v1/tokens", "post", "parameters")).toEqual([])
   })
+  /** The one type a body may have: JSON, or a form where it holds a file. */
+  const bodyOf = (operation: JsonObject): any => Object.values((operation["requestBody"] as any)?.content ?? {})[0]
+  it("takes files in forms and in nothing else", () => {
+    const uploads = operations().filter(({ endpoint }) => endpoint.uploads)
+    expect(uploads.map(({ endpoint }) => endpoint.name)).toContain("attachments.create")
+    for (const { endpoint, operation } of uploads)
+      expect(Object.keys((operation["requestBody"] as any).content), endpoint.name).toEqual(["multipart/form-data"])
+    expect(at("paths", "/files/{uuid}", "get", "security")).toEqual([])
+  })
   it("lets a change send the nulls that are taken, and no others", () => {
     for (const { endpoint, operation } of operations()) {
-      const schema = (operation["requestBody"] as any)?.content["application/json"].schema as JsonObject | undefined
+      const schema = bodyOf(operation)?.schema as JsonObject | undefined
       for (const [name, property] of Object.entries(
         (schema?.["properties"] ?? {}) as { readonly [name: string]: JsonObject }
       )) {
+        // The file of a form is no field.
+        if (endpoint.uploads && name === "file") continue
         const read = readFields(
           endpoint.fields as Fields,
           { [name]: null },
@@ -116,7 +127,7 @@ describe("the description", () => {
   it("gives an example of every body it takes that is taken, and of every answer that decodes through the answer's Schema", () => {
     const bodies = operations().filter(({ operation }) => operation["requestBody"] !== undefined)
     for (const { endpoint, operation } of bodies) {
-      const { example } = (operation["requestBody"] as any).content["application/json"]
+      const { example } = bodyOf(operation)
       expect(example, endpoint.name).toBeTypeOf("object")
       expect(
         readFields(endpoint.fields as Fields, example, { mode: endpoint.mode, base_currency: "GBP" }).errors,

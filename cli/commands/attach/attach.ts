@@ -19,7 +19,12 @@ export const declare = (program: Command): void => {
       .argument("<target>", "member:12, order:0000000009, product:SKU, unit:BARCODE, container:CASE-1 or activity:4")
       .argument("<file...>", "files of at most 20 MB each")
       .option("--category <text>", "such as photo, contract or damage")
-      .option("--description <text>"),
+      .option("--description <text>")
+      .addHelpText(
+        "after",
+        "\nWhat is attached to something: flightcase attachments list order:0000000009\n" +
+          "A file again: flightcase attachments get ID"
+      ),
     attach
   )
 }

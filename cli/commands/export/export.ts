@@ -6,6 +6,7 @@ import { operationOf, paramNames, type Endpoint } from "../../../core/kernel/end
 import type { JsonObject } from "../../../core/kernel/json.ts"
 import type { CommandContext } from "../../context.ts"
 import { declareAccounting } from "./accounting.ts"
+import { leftBehind, leftBehindText } from "./left-behind.ts"
 import { type WrittenFiles, writeFiles } from "./files.ts"
 import { journal_file, writeJournal } from "./journal.ts"
 import { writeRows } from "./rows.ts"
@@ -55,16 +56,20 @@ const exportAll = async (
   } finally {
     progress.end()
   }
+  const left_behind = await leftBehind(context)
   const manifest = {
     exported_at: new Date().toISOString(),
     files,
     journal: typeof journal === "string" ? null : journal,
-    stored_files: stored ?? null
+    stored_files: stored ?? null,
+    left_behind
   }
   await writeFile(join(folder, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`)
   if (typeof journal === "string") context.note(journal)
   if (stored !== undefined && stored.missing.length > 0)
     context.note(`The server has lost the content of ${stored.missing.length} files; manifest.json names them.`)
+  const left = leftBehindText(left_behind)
+  if (left !== "") context.note(left)
   if (cells.led() > 0) context.note(guardText(cells.led()))
   if (context.options.json === true) return context.printJson(manifest)
   const rows = files.reduce((sum, file) => sum + Number(file["rows"]), 0)

@@ -15,6 +15,7 @@ export const declare = (program: Command): void => {
       .command("test")
       .description("Send a message to try the mail settings")
       .argument("[address]", "whom it goes to (default: your own address)")
+      .option("--store <store>", "send it as this store does; its id or name")
       .option("--wait [seconds]", "wait for what comes of it, for 60 seconds unless another number is given"),
     testMail
   )
@@ -35,11 +36,12 @@ type Job = ReturnType<typeof job>
 
 const testMail = async (context: CommandContext, [to]: ReadonlyArray<string>, flags: Flags): Promise<number> => {
   const wait_millis = waitOf(flags)
-  const answer = await context.requestAtServer({
-    method: "POST",
-    path: "/api/v1/system/mail/test",
-    body: to === undefined ? {} : { to }
-  })
+  const store = textFlag(flags, "store")
+  const body = {
+    ...(to === undefined ? {} : { to }),
+    ...(store === undefined ? {} : { store_id: await storeId(context, store) })
+  }
+  const answer = await context.requestAtServer({ method: "POST", path: "/api/v1/system/mail/test", body })
   if (answer.status >= 400) throw (await import("../../response-errors.ts")).responseError(answer)
   const told = decodeAnswer(queued, answer.body)
   if (context.options.json !== true) context.note(told.message)
@@ -53,6 +55,12 @@ const testMail = async (context: CommandContext, [to]: ReadonlyArray<string>, fl
   const read = decodeAnswer(job, row)
   if (context.options.json !== true) context.print(`${outcomeOf(read)}\n`)
   return read.status === "done" ? exit_codes.ok : exit_codes.failed
+}
+
+/** The server is asked: it may have stores that this machine has not heard of yet. */
+const storeId = async (context: CommandContext, text: string): Promise<number> => {
+  const { looksLikeId, resolveStore } = await import("../../resolve-id.ts")
+  return looksLikeId(text) ? Number(text) : (await resolveStore(context, text)).id
 }
 
 const waitOf = (flags: Flags): number | undefined => {

@@ -67,7 +67,8 @@ const byAmount = (
   if (amount > most)
     return refuse(
       "amount",
-      `The credit of ${amountOf(amount, invoice)} is more than the ${amountOf(most, invoice)} that are not credited yet; credit that much or less.`
+      `The credit of ${amountOf(amount, invoice)} is more than the ${amountOf(most, invoice)} that are not credited ` +
+        "yet; credit that much or less."
     )
   if (amount === most) return Result.succeed(rows.map(allOf))
   const parts = spread(amount, rows)
@@ -106,7 +107,8 @@ const takenOf = (
   return amounts === undefined
     ? refuse(
         field,
-        `Amounts of "${row.item.name}" were credited before: ${amountOf(grossOf(row.left), invoice)} are left of it, which is less than this quantity comes to. Credit an amount, or leave the quantity out to credit what is left.`
+        `Amounts of "${row.item.name}" were credited before: ${amountOf(grossOf(row.left), invoice)} are left of it, ` +
+          "which is less than this quantity comes to. Credit an amount, or leave the quantity out to credit what is left."
       )
     : Result.succeed({ item: row.item, quantity, amounts })
 }
@@ -143,7 +145,8 @@ const byItems = (
   if (sum > most)
     return refuse(
       "items",
-      `These rows come to ${amountOf(sum, invoice)}, and ${amountOf(most, invoice)} of the invoice are not credited yet: credit its deductions with them, or credit less.`
+      `These rows come to ${amountOf(sum, invoice)}, and ${amountOf(most, invoice)} of the invoice are not credited ` +
+        "yet: credit its deductions with them, or credit less."
     )
   // Otherwise rows and classes would keep amounts for ever that cancel each other out.
   if (sum === most && ![...rest.values()].every(({ left }) => left.net === 0 && left.tax === 0))

@@ -79,8 +79,8 @@ export const ofQuantity = (row: RowLeft, quantity: number): Amounts | undefined 
 
 /**
  * Parts of an amount in proportion to what is left, of which some may be below zero: each lies between nothing and its
- * whole, together they are the amount exactly. The odd units go to those parts most was cut off from, among equals to the
- * earlier.
+ * whole, together they are the amount exactly. The odd units go to those parts most was cut off from, among equals to
+ * the earlier.
  */
 const proRata = (amount: number, left: ReadonlyArray<number>): ReadonlyArray<number> => {
   const whole = BigInt(left.reduce((sum, part) => sum + part, 0))

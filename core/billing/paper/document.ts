@@ -202,7 +202,7 @@ const addressLines = (party: NamedParty, home?: string | null): ReadonlyArray<st
       : countryName(party.country_code)
   ].filter((line) => line.trim() !== "")
 
-/** Sender and buyer to the left, where a window of an envelope shows them; what identifies the document to the right. */
+/** Sender and buyer to the left, where the window of an envelope is; what identifies the document to the right. */
 const head = ({ buyer, options, seller }: Parties, rows: ReadonlyArray<Pair>): Block => ({
   kind: "columns",
   columns: [
@@ -243,7 +243,7 @@ const text = (given: string | null, bold = false, small = false): ReadonlyArray<
     ? []
     : [{ kind: "paragraph", runs: [{ text: given, ...(bold ? { bold } : {}) }], ...(small ? { small } : {}) }]
 
-/** The window that most lines have, the earlier of equals: it stands at the head, and lines that differ show their own. */
+/** The window that most lines have: it stands at the head, and lines that differ show their own. */
 const hireOf = (lines: ReadonlyArray<PaperLine>): PaperLine | undefined => {
   const hired = lines.filter(({ ends_at, starts_at }) => starts_at !== null || ends_at !== null)
   const by_window = Map.groupBy(hired, ({ ends_at, starts_at }) => `${starts_at} ${ends_at}`)
@@ -270,7 +270,7 @@ const settledRows = (invoice: InvoiceRow, words: Words, money: Money) => {
   ]
 }
 
-/** Tax in the currency it is accounted for in, where the document is in another (Directive 2006/112/EC, article 230). */
+/** Tax in the currency it is accounted for in, where that is another (Directive 2006/112/EC, article 230). */
 const foreignTax = (
   row: { readonly currency_code: string; readonly exchange_rate: string; readonly tax_total: number },
   words: Words,

@@ -94,7 +94,8 @@ export const recordPayment = (invoice: InvoiceRow, input: MovedMoney, context: D
   if (amount > invoice.amount_outstanding)
     return refuse(
       "amount",
-      `The payment of ${amountOf(amount, invoice)} is more than the ${amountOf(invoice.amount_outstanding, invoice)} that are outstanding; record that much or less.`
+      `The payment of ${amountOf(amount, invoice)} is more than the ` +
+        `${amountOf(invoice.amount_outstanding, invoice)} that are outstanding; record that much or less.`
     )
   const payment = paymentRow("payment", invoice, input, context)
   const set = balanceAfter(invoice, { paid: amount }, payment.paid_at)
@@ -113,7 +114,8 @@ export const recordRefund = (invoice: InvoiceRow, input: MovedMoney, context: De
   if (amount > invoice.amount_paid)
     return refuse(
       "amount",
-      `The refund of ${amountOf(amount, invoice)} is more than the ${amountOf(invoice.amount_paid, invoice)} that are paid; refund that much or less.`
+      `The refund of ${amountOf(amount, invoice)} is more than the ${amountOf(invoice.amount_paid, invoice)} that are ` +
+        "paid; refund that much or less."
     )
   const payment = paymentRow("refund", invoice, input, context)
   const set = balanceAfter(invoice, { paid: -amount }, payment.paid_at)

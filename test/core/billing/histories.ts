@@ -115,6 +115,22 @@ const take = (one: Step, facts: Facts, context: DecideContext): Outcome => {
   }
 }
 
+type Moving = Extract<Step, { readonly kind: "pay" | "refund" | "credit_amount" }>
+const isMoving = (one: Step): one is Moving => "share" in one
+const columnOf = { pay: "amount_paid", refund: "amount_paid", credit_amount: "amount_credited" } as const
+/** What was asked for, by what there was before. */
+const portionOf = (one: Moving, before: Seen): number =>
+  after(before, (facts) => {
+    const { amount_credited, amount_outstanding, amount_paid, total } = invoiceIn(facts)
+    const most = { pay: amount_outstanding, refund: amount_paid, credit_amount: total - amount_credited }[one.kind]
+    return portion(most, one.share)
+  })
+/** What came of it. */
+const movedBy = (one: Moving, before: Seen, now: Seen): number => {
+  const [was, is] = [before, now].map((seen) => after(seen, (facts) => invoiceIn(facts)[columnOf[one.kind]]))
+  return Math.abs((is ?? 0) - (was ?? 0))
+}
+
 /** Between nothing and the whole, on its side of zero. */
 const lies = (part: number, whole: number): boolean =>
   whole < 0 ? part <= 0 && part >= whole : part >= 0 && part <= whole
@@ -149,7 +165,10 @@ const holds = (facts: Facts, first: InvoiceRow): void => {
     expect(lies(0 - sum(own.map((one) => one.subtotal)), item.subtotal)).toBe(true)
     expect(lies(0 - sum(own.map((one) => one.tax_total)), item.tax_total)).toBe(true)
     const quantity = sum(own.filter((one) => !one.by_amount).map((one) => Math.round(Number(one.quantity) * 100)))
-    expect(quantity).toBeLessThanOrEqual(Math.round(Number(item.quantity) * 100))
+    const whole = Math.round(Number(item.quantity) * 100)
+    expect(quantity).toBeLessThanOrEqual(whole)
+    // Of a row whose whole quantity was credited nothing is left over.
+    if (quantity === whole) expect(sum(own.map((one) => one.total)) + item.total).toBe(0)
   }
   for (const note of notes) expect(note.total).toBeLessThanOrEqual(0)
   // 4: what is credited in full is nothing, in every row, class and sum.
@@ -206,6 +225,8 @@ export const play = ({ sold: rows, steps, ...set }: History, counted: Counted): 
     if (events.length > 0) counted.accepted++
     else counted.refused++
     history = [...history, ...events]
+    const asked = isMoving(one) && events.length > 0 ? portionOf(one, history.slice(0, -1)) : undefined
+    if (asked !== undefined && isMoving(one)) expect(movedBy(one, history.slice(0, -1), history)).toBe(asked)
     const status = after(history, (facts) => invoiceIn(facts).status)
     if (status === "credited" && before !== "credited") counted.credited++
   }

@@ -159,7 +159,7 @@ describe.each(engines)("webhooks in on %s", (engine: Engine) => {
       expect((await send("stripe-eu", body, signedStripe(stripe, made, body))).status).toBe(202)
     await settled("stripe-eu", "customer.created").toBe("done")
     expect((await logs("stripe-eu")).map(({ delivery_id, result }) => [delivery_id, result])).toEqual([
-      ["evt_1", "no handler"]
+      ["evt_1", "Nothing follows from this kind of event."]
     ])
   })
 

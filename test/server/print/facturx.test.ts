@@ -2,7 +2,6 @@
 import { inflateSync } from "node:zlib"
 import { Effect, Exit, Scope } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { facturX } from "../../../server/print/facturx.ts"
 import { makeRenderer, type Renderer } from "../../../server/print/renderer.ts"
 import { readXml } from "../../core/billing/einvoice/xml-reader.ts"
 import { pagesOfPdf } from "./pdf-text.ts"
@@ -18,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 const drawn = (title: string) => {
   const document = { ...quote({ lines: 3, currency: "EUR", language: "de", logo: "png" }), title }
-  return Effect.runPromise(facturX(renderer, document, xml, { limit_millis: 60_000 }))
+  return Effect.runPromise(renderer.pdf(document, { carried_xml: xml, limit_millis: 60_000 }))
 }
 
 describe("an invoice as Factur-X", () => {

@@ -46,11 +46,23 @@ describe("an export", () => {
     await did("quote", "new", "--subject", "Garden party", "--from", "2027-07-01", "--to", "2027-07-03", "--no-input")
     await did("quote", "add", "1", "=1+1", "--quantity", "2")
     await did("sync")
+    await did("inbound-sources", "create", "--name", "shop", "--kind", "generic")
+    await did("webhooks", "create", "--url", "https://hooks.example.com/secret-path", "--events", "*", "--no-input")
+    await did("settings", "update", "mail", "-d", '{"settings":{"smtp_url":"smtp://a:b@c"}}')
     const folder = join(one.folder, "out")
     const exported = await run(one, ["export", folder, "--json"])
     expect(exported.code, exported.err).toBe(0)
     const manifest = JSON.parse(exported.out)
     expect(manifest).toEqual(JSON.parse(readFileSync(join(folder, "manifest.json"), "utf8")))
+    expect(manifest.left_behind).toEqual({
+      webhooks: ["1 https://hooks.example.com"],
+      inbound_sources: ["shop"],
+      secret_settings: ["mail.smtp_url"]
+    })
+    expect(exported.err).toContain(
+      "Left on the server, as they hold secrets: webhooks: 1 (1 https://hooks.example.com); " +
+        "inbound sources: 1 (shop); secrets of settings: 1 (mail.smtp_url). Set them up anew after an import."
+    )
     for (const { file, rows } of manifest.files) {
       expect(lines(join(folder, file)).length, file).toBe(rows)
       const table = parse(readFileSync(join(folder, file.replace(".ndjson", ".csv"))), {

@@ -67,6 +67,15 @@ describe.each(engines)("e-invoices on %s", (engine) => {
     await made("PUT", `/api/v1/members/${member_id}`, { peppol_id: "0009:12345678900012", tax_number: "FR12345678901" })
     expect((await fetched(`/api/v1/invoices/${id}/xml`)).status).toBe(200)
   })
+  it("are carried by the invoice's PDF where Factur-X is asked for, and refused as they are by themselves", async () => {
+    const drawn = await fetched(`/api/v1/invoices/${await issued()}/pdf?format=facturx`)
+    expect([drawn.status, drawn.headers.get("content-type")]).toEqual([200, "application/pdf"])
+    const bytes = Buffer.from(await drawn.arrayBuffer()).toString("latin1")
+    expect(bytes).toContain("/AFRelationship /Alternative")
+    expect(bytes).toContain("(factur-x.xml)")
+    const refused = await there.ask("GET", `/api/v1/invoices/${await draft()}/pdf?format=facturx`)
+    expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, ["status"]])
+  })
   it("are files of XML that break no rule, in either form", async () => {
     const id = await issued()
     const { number, tax_total, total } = (await made("GET", `/api/v1/invoices/${id}`)).invoice
@@ -140,6 +149,23 @@ describe.each(engines)("e-invoices on %s", (engine) => {
     await made("PUT", "/api/v1/settings/company", { settings: { registration_number: "01234567" } })
     const read = readInvoice(await (await fetched(path)).text())
     expect([read.vat[0]?.category, brokenRules(read)]).toEqual(["O", []])
+  })
+  it("are credit notes that name what they credit, in part and in whole", async () => {
+    const id = await issued()
+    const { number } = (await made("GET", `/api/v1/invoices/${id}`)).invoice
+    const credited = async (body: object) => {
+      const { credit_note } = await made("POST", `/api/v1/invoices/${id}/credit_notes`, body)
+      const answer = await fetched(`/api/v1/credit_notes/${credit_note.id}/xml`)
+      expect(answer.headers.get("content-disposition")).toContain(`credit-note-${credit_note.number}-ubl.xml`)
+      const read = readInvoice(await answer.text())
+      expect(brokenRules(read)).toEqual([])
+      expect(read).toMatchObject({ code: "381", number: credit_note.number, preceding: [{ number }] })
+      return [Number(read.with_vat), -Number(credit_note.total)]
+    }
+    const [in_part, as_noted] = await credited({ amount: "50.01", reason: "One lamp was dark" })
+    expect([in_part, as_noted]).toEqual([50.01, 50.01])
+    const [rest, rest_noted] = await credited({})
+    expect(rest).toBe(rest_noted)
   })
   it("are the same text from a device without a network", async () => {
     const id = await issued()

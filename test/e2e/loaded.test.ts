@@ -1,0 +1,93 @@
+/** What the built command line loads: its start is as long as what it loads is large, on any machine. */
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath, pathToFileURL } from "node:url"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { commandLine, freePort, startServer, token } from "./processes.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "flightcase-loaded-"))
+const told = join(folder, "loaded.json")
+const preload = pathToFileURL(join(import.meta.dirname, "loaded-files.mjs")).href
+
+const loadedBy = async (...words: ReadonlyArray<string>) => {
+  const cli = commandLine(join(folder, "home"), { NODE_OPTIONS: `--import ${preload}`, LOADED_FILES: told })
+  expect(await cli(...words)).toMatchObject({ code: 0 })
+  const { files, of_node }: { readonly files: ReadonlyArray<string>; readonly of_node: ReadonlyArray<string> } =
+    JSON.parse(readFileSync(told, "utf8"))
+  const built = files.map((url) => fileURLToPath(url)).filter((file) => file.includes("/out/"))
+  return {
+    of_node,
+    sources: built.flatMap(sourcesOf),
+    bytes: built.reduce((sum, file) => sum + statSync(file).size, 0)
+  }
+}
+/** The modules bundled into a file, as its map names them: `server/webhooks/guard.ts`, `node_modules/…`. */
+const sourcesOf = (file: string): ReadonlyArray<string> => {
+  if (!existsSync(`${file}.map`)) return []
+  const { sources }: { readonly sources: ReadonlyArray<string> } = JSON.parse(readFileSync(`${file}.map`, "utf8"))
+  return sources.map((source) => source.replace(/^(\.\.\/)+/, ""))
+}
+
+/** Node's modules for networks: each brings dozens of others along. */
+const network = /^(_?http|https|http2|tls|dns|zlib)/
+/** Done by a running server only, whatever is declared. */
+const server_work = new RegExp(
+  [
+    "server/webhooks/(guard|send|dispatcher|attempt)",
+    "server/mail/(deliver|content|outbox)",
+    "server/jobs/(jobs|workers|queue-store|timed)",
+    "server/files/(folder-store|s3-store|open-store|spool)",
+    "server/print/(pool|draw|worker)",
+    "server/system/(openapi|responses|docs-page)",
+    "server/(app|http|serve)\\.ts",
+    "node_modules/(nodemailer|standardwebhooks|file-type|aws4fetch|pdfmake|liquidjs|bwip-js|pg)/",
+    "effect/dist/(persistence|http/(Multipart|HttpServer|HttpRouter))"
+  ].join("|")
+)
+const ofServer = (sources: ReadonlyArray<string>) => sources.filter((source) => server_work.test(source))
+
+beforeAll(async () => {
+  const server = await startServer({ port: await freePort(), data: join(folder, "server") })
+  try {
+    const cli = commandLine(join(folder, "home"))
+    expect(await cli("login", server.url, "--token", token)).toMatchObject({ code: 0 })
+    const made = await cli(
+      "quote",
+      "new",
+      "--subject",
+      "Gala",
+      "--from",
+      "2026-12-01T09:00",
+      "--to",
+      "2026-12-04T09:00"
+    )
+    expect(made).toMatchObject({ code: 0 })
+  } finally {
+    await server.stop()
+  }
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+describe("the built command line", () => {
+  it("lists what servers declare without what they do", async () => {
+    const { bytes, of_node, sources } = await loadedBy("help")
+    // What is looked for is found where it is: the maps name the modules.
+    expect(sources).toContain("server/webhooks/api.ts")
+    expect(ofServer(sources)).toEqual([])
+    expect(of_node.filter((name) => network.test(name))).toEqual([])
+    expect(bytes).toBeLessThan(1_300_000)
+  })
+  it.each([
+    [["products", "list", "--offline"]],
+    [["quote", "show", "1", "--offline"]],
+    [["api", "GET", "/api/v1/products", "--offline"]]
+  ])("reads from its replica without anything of the server: %s", async (words) => {
+    const { bytes, of_node, sources } = await loadedBy(...words)
+    expect(sources).toContain("core/catalogue.ts")
+    expect(sources.filter((source) => source.startsWith("server/"))).toEqual([])
+    expect(ofServer(sources)).toEqual([])
+    expect(of_node.filter((name) => network.test(name))).toEqual([])
+    expect(bytes).toBeLessThan(1_250_000)
+  })
+})
