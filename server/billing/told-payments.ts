@@ -98,11 +98,29 @@ const reasonOf = ({ errors, message }: Rejection): string => Object.values(error
 const textOf = (minor: number, currency: string): string => `${formatMoney(minor, currency)} ${currency}`
 const nameOf = ({ id, number }: InvoiceRow): string => `invoice ${number ?? id}`
 
+/** Two programs may give one id to two payments: what differs from the one that is recorded is no copy of it. */
+const recordedAlready = Effect.fnUntraced(function* (
+  { amount, currency, invoice, payment_id }: ToldPayment,
+  known: PaymentRow
+) {
+  const named = invoice === null ? undefined : yield* invoiceNamed(invoice)
+  const minor = Result.getOrUndefined(parseMoney(amount, known.currency_code))
+  return currency === known.currency_code &&
+    minor === known.amount &&
+    (invoice === null || named?.id === known.invoice_id)
+    ? `payment ${payment_id} is recorded already`
+    : yield* givenUp(
+        `Payment ${payment_id} of ${amount} ${currency}${invoice === null ? "" : ` for invoice ${invoice}`} has the id ` +
+          `of payment ${known.id}, which is of ${textOf(known.amount, known.currency_code)}` +
+          `${named?.id === known.invoice_id ? "" : " on another invoice"}: record it by hand if it is another payment.`
+      )
+})
+
 const recordTold = (told: ToldPayment, delivery: Delivery, method: PaymentRow["method"]) =>
   Effect.gen(function* () {
     const { amount, currency, payment_id } = told
     const known = yield* paymentUnder(payment_id)
-    if (known !== undefined) return `payment ${payment_id} is recorded already`
+    if (known !== undefined) return yield* recordedAlready(told, known)
     if (told.invoice === null) {
       // Of one payment the checkout, which names the invoice, is told of in another event: perhaps after this one.
       return yield* Effect.fail(new Error(`Payment ${payment_id} of ${amount} ${currency} names no invoice.`))
@@ -113,7 +131,8 @@ const recordTold = (told: ToldPayment, delivery: Delivery, method: PaymentRow["m
         `Payment ${payment_id} of ${amount} ${currency} names invoice ${told.invoice}: there is none.`
       )
     const invoice = (yield* locked(found.id)) ?? found
-    if ((yield* paymentUnder(payment_id)) !== undefined) return `payment ${payment_id} is recorded already`
+    const meanwhile = yield* paymentUnder(payment_id)
+    if (meanwhile !== undefined) return yield* recordedAlready(told, meanwhile)
     if (currency !== invoice.currency_code)
       return yield* givenUp(
         `Payment ${payment_id} of ${amount} ${currency} is for ${nameOf(invoice)}, which is in ${invoice.currency_code}.`

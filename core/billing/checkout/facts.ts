@@ -42,14 +42,26 @@ const sourceOf = Effect.fnUntraced(function* (
   }
 })
 
-/** Deposits of an opportunity that were issued and not undone, and that no issued invoice takes off yet. */
-const depositsOf = Effect.fnUntraced(function* (
-  opportunity_id: number
-): Effect.fn.Return<ReadonlyArray<Deposit>, Failure, Store> {
+/**
+ * Deposits of an opportunity that were issued and not undone, and that no issued invoice takes off yet. One in another
+ * currency, or of the customer it had before, is nothing that can be taken off.
+ */
+const depositsOf = Effect.fnUntraced(function* ({
+  currency_code,
+  id: opportunity_id,
+  member_id
+}: OpportunityRow): Effect.fn.Return<ReadonlyArray<Deposit>, Failure, Store> {
   const store = yield* Store
   const issued = yield* store.find(
     invoices,
-    { opportunity_id, type: "deposit", status: ["issued", "partially_paid", "paid"], deleted_at: null },
+    {
+      opportunity_id,
+      member_id,
+      currency_code,
+      type: "deposit",
+      status: ["issued", "partially_paid", "paid"],
+      deleted_at: null
+    },
     { order: ["issued_at", "id"] }
   )
   if (issued.length === 0) return []
@@ -68,7 +80,7 @@ export const checkoutFactsOf = Effect.fnUntraced(function* (
   return {
     source: yield* sourceOf(header, member?.sale_tax_class_id ?? null),
     member,
-    deposits: yield* depositsOf(header.id),
+    deposits: yield* depositsOf(header),
     custom: { from: yield* customFieldFacts("Opportunity"), to: yield* customFieldFacts("Invoice") }
   }
 })

@@ -6,6 +6,7 @@ import { wholeNumber } from "../../kernel/field-schema.ts"
 import type { JsonObject } from "../../kernel/json.ts"
 import { created, renderById, viewContext } from "../../kernel/resource.ts"
 import { Store } from "../../kernel/store/store.ts"
+import { deductedBy } from "../invoices/facts.ts"
 import { one, path, write } from "../paths.ts"
 import { creditNoteResource, invoiceResource } from "../resources.ts"
 import { credit_note_items, invoice_items, type InvoiceRow } from "../schema.ts"
@@ -27,7 +28,8 @@ export const creditFacts = Effect.fnUntraced(function* (invoice: InvoiceRow) {
   const facts: CreditFacts = {
     invoice,
     items: yield* store.find(invoice_items, { invoice_id: invoice.id }, { order: ["sort_order", "id"] }),
-    credited: yield* store.find(credit_note_items, { invoice_id: invoice.id }, { order: ["id"] })
+    credited: yield* store.find(credit_note_items, { invoice_id: invoice.id }, { order: ["id"] }),
+    deducted_by: yield* deductedBy(invoice)
   }
   return facts
 })

@@ -35,6 +35,8 @@ export interface CreditFacts {
   readonly items: ReadonlyArray<InvoiceItemRow>
   /** Rows of all its credit notes. */
   readonly credited: ReadonlyArray<CreditNoteItemRow>
+  /** Names of issued invoices that take this deposit off. */
+  readonly deducted_by: ReadonlyArray<string>
 }
 export interface CreditResult {
   readonly id: number
@@ -220,6 +222,12 @@ export const issueCreditNote = (
     const { invoice } = facts
     const refusal = refusalOf(invoice, input, context)
     if (refusal !== undefined) return yield* Result.fail(refusal)
+    // Otherwise the customer is given the deposit twice: by this credit, and by the invoice that takes it off.
+    if (facts.deducted_by.length > 0)
+      return yield* refuse(
+        "invoice",
+        `The deposit is taken off by ${facts.deducted_by.join(", ")}; credit or void that first.`
+      )
     const rows = yield* taken(facts, input)
     const id = context.id(credit_notes)
     const items = rows.map((row) => itemRow(row, id, invoice, context))

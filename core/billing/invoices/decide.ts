@@ -227,6 +227,8 @@ export interface IssueFacts {
   readonly billed_by: NamedParty
   /** Deposits its rows take off that an issued invoice takes off already, or that were undone. */
   readonly spent_deposits: ReadonlyArray<string>
+  /** Deposits its rows take more off for than is left of them, because part was credited. */
+  readonly exceeded_deposits: ReadonlyArray<string>
 }
 export const issueInvoice = (
   row: InvoiceRow,
@@ -247,6 +249,14 @@ export const issueInvoice = (
         invalidField(
           "items",
           `Take off the deduction of ${facts.spent_deposits.join(", ")}: it was deducted or undone.`
+        )
+      )
+    if (facts.exceeded_deposits.length > 0)
+      return yield* Result.fail(
+        invalidField(
+          "items",
+          `More is taken off for ${facts.exceeded_deposits.join(", ")} than is left of it: part of it was credited. ` +
+            "Lower the deduction, or check the opportunity out again."
         )
       )
     const issued_at = asked.issued_at ?? context.now

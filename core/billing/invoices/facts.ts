@@ -12,7 +12,7 @@ import { currencies, exchangeRateAt } from "../../reference-data/currencies.ts"
 import { taxFacts } from "../../reference-data/tax.ts"
 import { invoiceStream } from "../events.ts"
 import { buyerOf, sellerOf } from "../parties.ts"
-import { credit_notes, invoice_items, type InvoiceRow, invoices } from "../schema.ts"
+import { credit_note_items, credit_notes, invoice_items, type InvoiceRow, invoices } from "../schema.ts"
 import type { CreateFacts, HeaderFacts, IssueFacts, UpdateFacts, VoidFacts } from "./decide.ts"
 import type { CreateValues, SentItem, UpdateValues } from "./fields.ts"
 
@@ -83,7 +83,12 @@ export const updateFactsOf = Effect.fnUntraced(function* (
 /** Statuses of invoices that count: issued, and not undone. */
 export const standing_statuses = ["issued", "partially_paid", "paid", "credited"] as const
 const nameOf = ({ id, number }: Pick<InvoiceRow, "id" | "number">): string => `invoice ${number ?? `(id ${id})`}`
-/** Issued invoices with rows that take these deposits off, by deposit. Two queries. */
+/** Names of issued invoices that take this deposit off; none of what is no deposit. */
+export const deductedBy = Effect.fnUntraced(function* ({ id, type }: InvoiceRow) {
+  const deducted = type === "deposit" ? ((yield* deductionsOf([id])).get(id) ?? []) : []
+  return [...new Set(deducted.map(({ holder }) => nameOf(holder)))]
+})
+/** Issued invoices with rows that take these deposits off and are not credited in full, by deposit. Three queries. */
 export const deductionsOf = Effect.fnUntraced(function* (deposit_ids: ReadonlyArray<number>) {
   const store = yield* Store
   const rows = deposit_ids.length === 0 ? [] : yield* store.find(invoice_items, { deposit_invoice_id: deposit_ids })
@@ -92,10 +97,14 @@ export const deductionsOf = Effect.fnUntraced(function* (deposit_ids: ReadonlyAr
     rows.map((row) => row.invoice_id)
   )).filter(({ deleted_at, status }) => deleted_at === null && standing_statuses.some((one) => one === status))
   const standing = new Map(holders.map((row) => [row.id, row]))
+  // Of an invoice of nothing no status says that it was credited, so its rows do.
+  const notes = holders.length === 0 ? [] : yield* store.find(credit_note_items, { invoice_id: [...standing.keys()] })
+  const credited = Map.groupBy(notes, (note) => note.invoice_item_id)
   return Map.groupBy(
     rows.flatMap((row) => {
       const holder = standing.get(row.invoice_id)
-      return holder === undefined || row.deposit_invoice_id === null
+      const left = (credited.get(row.id) ?? []).reduce((sum, note) => sum + note.total, row.total)
+      return holder === undefined || row.deposit_invoice_id === null || (left === 0 && row.total !== 0)
         ? []
         : [{ deposit_id: row.deposit_invoice_id, holder }]
     }),
@@ -113,20 +122,26 @@ export const issueFactsOf = Effect.fnUntraced(function* (
   // Two invoices that take one deposit off wait for each other here.
   yield* lockStreams(deposit_ids.map(invoiceStream))
   const deducted = yield* deductionsOf(deposit_ids)
-  const spent = (yield* store.getMany(invoices, deposit_ids)).filter(
+  const deposits = yield* store.getMany(invoices, deposit_ids)
+  const spent = deposits.filter(
     (deposit) => deducted.has(deposit.id) || deposit.status === "voided" || deposit.status === "credited"
+  )
+  const taken = Map.groupBy(items, (item) => item.deposit_invoice_id)
+  const exceeded = deposits.filter(
+    ({ amount_credited, id, total }) =>
+      (taken.get(id) ?? []).reduce((sum, item) => sum - item.total, 0) > total - amount_credited
   )
   return {
     items: items.length,
     member: yield* store.get(members, row.member_id),
     billed_to: yield* buyerOf(row.member_id),
     billed_by: yield* sellerOf(row.store_id, settings),
-    spent_deposits: spent.map((deposit) => `deposit ${deposit.number ?? deposit.id}`)
+    spent_deposits: spent.map((deposit) => `deposit ${deposit.number ?? deposit.id}`),
+    exceeded_deposits: exceeded.map((deposit) => `deposit ${deposit.number ?? deposit.id}`)
   }
 })
 
 export const voidFactsOf = Effect.fnUntraced(function* (row: InvoiceRow): Effect.fn.Return<VoidFacts, Failure, Store> {
   const notes = yield* (yield* Store).find(credit_notes, { invoice_id: row.id }, { limit: 1 })
-  const deducted = row.type === "deposit" ? ((yield* deductionsOf([row.id])).get(row.id) ?? []) : []
-  return { credit_notes: notes.length, deducted_by: [...new Set(deducted.map(({ holder }) => nameOf(holder)))] }
+  return { credit_notes: notes.length, deducted_by: yield* deductedBy(row) }
 })

@@ -240,5 +240,49 @@ export const checkoutScenarios = (): ReadonlyArray<Scenario> => [
     expect(amounts(invoice)).toEqual(["100.00", "20.00", "120.00"])
     expect(invoice.tax_summary).toMatchObject([{ rate: "20.0000", tax: "20.00" }])
     await s.remove(`/api/v1/tax_rules/${rule.id}`)
+  }),
+  scenario(76, "a deposit that an invoice takes off is credited once that invoice is", async (s) => {
+    const deal = await s.deal([{ name: "Hire", unit_price: "100.00", transaction_type: 1 }])
+    const deposit = await s.billed(deal.id, { type: "deposit", percent: "50" })
+    await s.issue(deposit.id)
+    const final = await s.billed(deal.id)
+    await s.issue(final.id)
+    refusedOn(await s.post(`${invoices}/${deposit.id}/credit_notes`), "invoice")
+    refusedOn(await s.post(`${invoices}/${deposit.id}/credit_notes`, { amount: "0.01" }), "invoice")
+    await s.post(`${invoices}/${final.id}/credit_notes`)
+    expect((await s.billed(deal.id)).total).toBe(final.total)
+    expect((await s.post(`${invoices}/${deposit.id}/credit_notes`)).status).toBe(201)
+  }),
+  scenario(77, "an invoice that a deposit makes nothing gives the deposit back when it is credited", async (s) => {
+    const deal = await s.deal([{ name: "Hire", unit_price: "100.00", transaction_type: 1 }])
+    const deposit = await s.billed(deal.id, { type: "deposit" })
+    await s.issue(deposit.id)
+    const final = await s.billed(deal.id)
+    expect((await s.issue(final.id)).body.invoice.total).toBe("0.00")
+    refusedOn(await s.post(`${invoices}/${deposit.id}/void`), "status")
+    expect((await s.post(`${invoices}/${final.id}/credit_notes`)).status).toBe(201)
+    expect((await s.billed(deal.id)).total).toBe("0.00")
+    expect((await s.post(`${invoices}/${deposit.id}/void`)).status).toBe(200)
+  }),
+  scenario(78, "no invoice takes off what was credited of a deposit since it was drafted", async (s) => {
+    const deal = await s.deal([{ name: "Hire", unit_price: "100.00", transaction_type: 1 }])
+    const deposit = await s.billed(deal.id, { type: "deposit", percent: "50" })
+    await s.issue(deposit.id)
+    const early = await s.billed(deal.id)
+    await s.post(`${invoices}/${deposit.id}/credit_notes`, { amount: "10.00" })
+    refusedOn(await s.issue(early.id), "items")
+    const late = await s.billed(deal.id)
+    expect(Number(late.total) - Number(early.total)).toBe(10)
+    expect((await s.issue(late.id)).status).toBe(200)
+  }),
+  scenario(79, "a deposit in another currency is not taken off", async (s) => {
+    const deal = await s.deal([{ name: "Hire", unit_price: "100.00", transaction_type: 1 }])
+    await s.put("/api/v1/currencies/JPY", { is_enabled: true })
+    const rate = { source_currency_code: "JPY", target_currency_code: "GBP", rate: "2", effective_at: "2026-01-01" }
+    await s.post("/api/v1/exchange_rates", rate)
+    const deposit = { type: "deposit", currency: "JPY", member_id: deal.member_id, opportunity_id: deal.id }
+    const { id } = await s.draft({ ...deposit, items: [{ name: "Deposit", unit_price: "5000" }] })
+    expect((await s.issue(id)).status).toBe(200)
+    expect((await s.billed(deal.id)).items).toHaveLength(1)
   })
 ]

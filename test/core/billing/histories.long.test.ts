@@ -4,8 +4,8 @@ import { type Counted, histories, play } from "./histories.ts"
 
 vi.setConfig({ testTimeout: 600_000 })
 
-it("twenty thousand histories of payments, refunds and credits stay exact", () => {
-  const counted: Counted = { accepted: 0, refused: 0, credited: 0 }
+it("twenty thousand histories of payments, refunds, credits and voids stay exact", () => {
+  const counted: Counted = { accepted: 0, refused: 0, credited: 0, voided: 0 }
   fc.assert(
     fc.property(histories, (history) => play(history, counted)),
     { numRuns: 20_000 }
@@ -13,4 +13,5 @@ it("twenty thousand histories of payments, refunds and credits stay exact", () =
   expect(counted.accepted).toBeGreaterThan(15_000)
   expect(counted.refused).toBeGreaterThan(15_000)
   expect(counted.credited).toBeGreaterThan(1_000)
+  expect(counted.voided).toBeGreaterThan(500)
 })

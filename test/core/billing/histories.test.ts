@@ -2,8 +2,8 @@ import * as fc from "fast-check"
 import { expect, it } from "vitest"
 import { type Counted, histories, play } from "./histories.ts"
 
-it("whatever is paid, refunded and credited in whatever order, every sum stays exact", () => {
-  const counted: Counted = { accepted: 0, refused: 0, credited: 0 }
+it("whatever is paid, refunded, credited and voided in whatever order, every sum stays exact", () => {
+  const counted: Counted = { accepted: 0, refused: 0, credited: 0, voided: 0 }
   fc.assert(
     fc.property(histories, (history) => play(history, counted)),
     { numRuns: 400 }
@@ -12,4 +12,5 @@ it("whatever is paid, refunded and credited in whatever order, every sum stays e
   expect(counted.accepted).toBeGreaterThan(300)
   expect(counted.refused).toBeGreaterThan(300)
   expect(counted.credited).toBeGreaterThan(20)
+  expect(counted.voided).toBeGreaterThan(10)
 })

@@ -5,6 +5,7 @@ import { expect } from "vitest"
 import { taxSummary } from "../../../core/billing/amounts.ts"
 import { type CreditInput, issueCreditNote } from "../../../core/billing/credits/decide.ts"
 import { recordPayment, recordRefund } from "../../../core/billing/payments/decide.ts"
+import { voidInvoice } from "../../../core/billing/invoices/decide.ts"
 import { credit_note_items, invoice_items, type InvoiceRow } from "../../../core/billing/schema.ts"
 import type { DecideContext } from "../../../core/kernel/endpoint.ts"
 import type { NewEvent } from "../../../core/kernel/event.ts"
@@ -50,7 +51,8 @@ const step = fc.oneof(
       picks: fc.array(fc.record({ row: fc.nat(6), share, all: fc.boolean() }), { minLength: 1, maxLength: 3 })
     })
   },
-  { weight: 1, arbitrary: fc.record({ kind: fc.constant("credit_all" as const) }) }
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("credit_all" as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("void" as const) }) }
 )
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never
 export const histories = fc.record({
@@ -89,15 +91,26 @@ const take = (one: Step, facts: Facts, context: DecideContext): Outcome => {
       const amount = portion(invoice.amount_paid, one.share)
       return {
         decided: recordRefund(invoice, { amount }, context),
-        expected: amount > 0 && amount <= invoice.amount_paid
+        expected: invoice.status !== "voided" && amount > 0 && amount <= invoice.amount_paid
       }
     }
     case "credit_amount": {
       const amount = portion(left, one.share)
-      return { decided: credit({ amount }), expected: left > 0 && amount > 0 && amount <= left }
+      return {
+        decided: credit({ amount }),
+        expected: invoice.status !== "voided" && left > 0 && amount > 0 && amount <= left
+      }
     }
     case "credit_all":
-      return { decided: credit({}), expected: left > 0 ? true : undefined }
+      return { decided: credit({}), expected: invoice.status === "voided" ? false : left > 0 ? true : undefined }
+    case "void": {
+      // 7: no void with money or credit, nor twice.
+      const notes = notesIn(facts).length
+      return {
+        decided: voidInvoice(invoice, { credit_notes: notes, deducted_by: [] }, "Rained off", context),
+        expected: invoice.status !== "voided" && invoice.amount_paid === 0 && notes === 0
+      }
+    }
     case "credit_rows": {
       const items = facts.find(invoice_items, {})
       return {
@@ -153,10 +166,11 @@ const holds = (facts: Facts, first: InvoiceRow): void => {
   }
   // 2: everything follows from the total and what moved.
   const moved = paymentsIn(facts)
+  const isVoided = invoice.status === "voided"
   const of = (kind: string): number => sum(moved.filter((one) => one.kind === kind).map((one) => one.amount))
   const credited = 0 - sum(notes.map((note) => note.total))
   expect([invoice.amount_paid, invoice.amount_credited + 0]).toEqual([of("payment") - of("refund"), credited + 0])
-  expect(invoice.amount_outstanding).toBe(invoice.total - credited - of("payment") + of("refund"))
+  expect(invoice.amount_outstanding).toBe(isVoided ? 0 : invoice.total - credited - of("payment") + of("refund"))
   // 3: never more is credited or refunded than there was.
   expect(lies(credited, invoice.total), `${credited} credited of ${invoice.total}`).toBe(true)
   expect(invoice.amount_paid).toBeGreaterThanOrEqual(0)
@@ -183,7 +197,15 @@ const holds = (facts: Facts, first: InvoiceRow): void => {
   }
   // 5: nothing but what money makes of it has changed.
   const { amount_credited, amount_outstanding, amount_paid, paid_at, status, updated_at } = first
-  expect({ ...invoice, amount_credited, amount_outstanding, amount_paid, paid_at, status, updated_at }).toEqual(first)
+  const { voided_at, void_reason } = isVoided ? first : invoice
+  const money = { amount_credited, amount_outstanding, amount_paid, paid_at, status, updated_at }
+  expect({ ...invoice, ...money, voided_at, void_reason }).toEqual(first)
+  // 7: what is void has neither money nor credit.
+  if (isVoided) {
+    expect([invoice.amount_paid, notes.length]).toEqual([0, 0])
+    expect([invoice.paid_at, invoice.void_reason]).toEqual([null, "Rained off"])
+    return
+  }
   // The rule of 1.1, said once more.
   expect(invoice.status).toBe(
     invoice.total === 0
@@ -203,6 +225,7 @@ export interface Counted {
   accepted: number
   refused: number
   credited: number
+  voided: number
 }
 export const play = ({ sold: rows, steps, ...set }: History, counted: Counted): void => {
   const made = issued(rows, set)
@@ -229,6 +252,7 @@ export const play = ({ sold: rows, steps, ...set }: History, counted: Counted): 
     if (asked !== undefined && isMoving(one)) expect(movedBy(one, history.slice(0, -1), history)).toBe(asked)
     const status = after(history, (facts) => invoiceIn(facts).status)
     if (status === "credited" && before !== "credited") counted.credited++
+    if (status === "voided" && before !== "voided") counted.voided++
   }
   after(history, (facts) => {
     holds(facts, first.invoice)

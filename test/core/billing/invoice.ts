@@ -82,7 +82,8 @@ export const invoiceIn = (facts: Facts): InvoiceRow => {
 export const creditFactsIn = (facts: Facts): CreditFacts => ({
   invoice: invoiceIn(facts),
   items: facts.find(invoice_items, { invoice_id: 1 }),
-  credited: facts.find(credit_note_items, { invoice_id: 1 })
+  credited: facts.find(credit_note_items, { invoice_id: 1 }),
+  deducted_by: []
 })
 export const paymentsIn = (facts: Facts) => facts.find(payments, { invoice_id: 1 })
 export const notesIn = (facts: Facts) => facts.find(credit_notes, { invoice_id: 1 })

@@ -121,6 +121,20 @@ describe.each(engines)("payments told by webhook on %s", (engine: Engine) => {
     const { jobs } = await billing.must("system/jobs?q[kind_eq]=inbound.received&q[status_eq]=failed")
     expect(jobs[0].error).toMatch(reason)
   })
+  it("under the id of another payment are left to a person, as two programs may give one id", async () => {
+    const [one, other] = [await billing.issued(member_id), await billing.issued(member_id)]
+    const told = { invoice_number: one["number"], amount: "40.00", currency: "EUR", reference: "statement-7" }
+    expect((await plain(told))[0]).toBe("done")
+    for (const more of [{ invoice_number: other["number"] }, { amount: "41.00" }, { currency: "USD" }]) {
+      const [status, result] = await plain({ ...told, ...more })
+      expect([status, result]).toEqual(["failed", expect.stringMatching(/has the id of payment \d+/)])
+    }
+    expect(await plain({ ...told, amount: "40.0" })).toEqual(["done", "payment statement-7 is recorded already"])
+    expect([await shown(one.id), await shown(other.id)]).toEqual([
+      ["partially_paid", "60.00", 1],
+      ["issued", "100.00", 0]
+    ])
+  })
   it("take the invoice and no proforma of the same number", async () => {
     const proforma = await billing.issued(member_id, { type: "proforma" })
     const { invoices } = await billing.must(`invoices?q[number_eq]=${proforma["number"]}`)
