@@ -9,6 +9,7 @@ import { missingFlagError, usageError } from "../exit-codes.ts"
 import { isNameableTable } from "../nameable.ts"
 import { findIdByName, resolveId, looksLikeId, notFoundError, resolveStore } from "../resolve-id.ts"
 import { jsonArgument, type LocalFile } from "../input.ts"
+import { includesOf } from "../output/columns.ts"
 import { printAnswer } from "../output/print.ts"
 import { labelOf } from "../output/table.ts"
 import { wholeList } from "../pages.ts"
@@ -30,7 +31,11 @@ export const runDerivedCommand = async (
   const { body, values } = await bodyOf(context, verb, flags, args, given)
   const files = await filesOf(endpoint, given)
   if (endpoint.method === "DELETE" && given["yes"] !== true && !context.options.plan) await confirm(context, verb, args)
-  const query: Query = [...listQuery(given), ...(endpoint.method === "GET" ? queryOf(values) : [])]
+  const query: Query = [
+    ...listQuery(given),
+    ...(endpoint.method === "GET" ? queryOf(values) : []),
+    ...includesShown(context, endpoint, given)
+  ]
   const asking = (path: string): ApiRequest => ({
     method: endpoint.method,
     path,
@@ -42,6 +47,13 @@ export const runDerivedCommand = async (
   const whole =
     given["all"] === true && isList(endpoint) ? { ...answer, body: await wholeList(context, path, query) } : answer
   await printAnswer(context, whole, textFlag(given, "output"))
+}
+
+/** What the columns of a list for people need besides its rows; a saved view has columns of its own. */
+const includesShown = (context: CommandContext, endpoint: Endpoint, given: Flags): Query => {
+  const needed = includesOf(endpoint.path.slice(endpoint.path.lastIndexOf("/") + 1))
+  if (needed === undefined || !isList(endpoint) || context.options.json === true) return []
+  return given["include"] === undefined && given["view"] === undefined ? [["include", needed]] : []
 }
 
 /** Values of the fields' flags, and the body they make together with `--data`; reads and empty deletions have none. */

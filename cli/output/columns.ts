@@ -95,12 +95,24 @@ const chosen: { readonly [plural: string]: ReadonlyArray<string> } = {
   invoices: [
     "id",
     "number",
-    "type",
-    "status",
+    "member.name=CUSTOMER",
+    "type_name=TYPE",
+    "status_name=STATUS",
     "total",
     "amount_outstanding=OUTSTANDING",
     "currency_code=CUR",
-    "due_at"
+    "due_at=DUE",
+    "is_overdue=OVERDUE"
+  ],
+  credit_notes: [
+    "id",
+    "number",
+    "invoice.number=INVOICE",
+    "member.name=CUSTOMER",
+    "total",
+    "currency_code=CUR",
+    "reason",
+    "issued_at=ISSUED"
   ],
   purchase_orders: ["id", "number", "po_type=TYPE", "status", "supplier_id", "expected_at"],
   assets: [
@@ -136,3 +148,7 @@ const chosen: { readonly [plural: string]: ReadonlyArray<string> } = {
   users: ["id", "name", "email", "is_owner=OWNER", "is_active=ACTIVE", "last_login_at"]
 }
 export const columnsOf = (plural: string): ReadonlyArray<Column> | undefined => chosen[plural]?.map(columnOf)
+
+/** What a list's columns show of other things, so that it asks for them. */
+const needed: { readonly [plural: string]: string } = { invoices: "member", credit_notes: "member,invoice" }
+export const includesOf = (plural: string): string | undefined => needed[plural]

@@ -1,4 +1,4 @@
-/** The durable job that draws an invoice and hands it to the mail queue. */
+/** The durable job that draws an invoice and hands it to the mail queue (rules/billing 1.3). */
 import { Effect } from "effect"
 import { type InvoiceMail, invoiceMail } from "../../core/billing/mailing.ts"
 import { invoiceFileName, invoicePaper, namedParties, paperOptions } from "../../core/billing/paper/facts.ts"

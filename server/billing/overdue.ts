@@ -1,6 +1,6 @@
 /**
  * The sweep that records `invoice.overdue`. It looks every hour, as days end at another hour in each zone, and what a
- * stopped server missed is made up at its next start.
+ * stopped server missed is made up at its next start (rules/billing 1.3).
  */
 import { Clock, Effect, Schema } from "effect"
 import { invoiceChange, invoiceOverdue, invoiceStream } from "../../core/billing/events.ts"

@@ -1,5 +1,5 @@
 /** `invoices show`: an invoice with its rows, payments and credit notes, and what is left of each. */
-import type { Json, JsonObject } from "../../../core/kernel/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"
 import { scaleOf } from "../../../core/values/currency.ts"
 import { exact, formatDecimal } from "../../../core/values/decimal.ts"
 import { rowIn, rowsOr } from "../../answers.ts"
@@ -63,7 +63,14 @@ export const printInvoice = (context: CommandContext, invoice: JsonObject): void
     Object.fromEntries(keys.map((key) => [key, invoice[key] ?? null] as const).filter(([, value]) => value !== null))
   const is_draft = invoice["status"] === "draft"
   context.print(
-    recordText({ ...chosen(header), number: invoice["number"] ?? (is_draft ? "none yet" : "pending") }, terminal)
+    recordText(
+      {
+        ...chosen(header),
+        number: invoice["number"] ?? (is_draft ? "none yet" : "pending"),
+        customer: isJsonObject(invoice["member"]) ? (invoice["member"]["name"] ?? null) : null
+      },
+      terminal
+    )
   )
   const rows = withLeft(invoice)
   const gap = terminal.is_tty ? "\n" : ""

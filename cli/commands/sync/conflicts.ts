@@ -32,6 +32,9 @@ export const showConflicts = async (context: CommandContext): Promise<number> =>
 const readable = (text: string): string =>
   oneLine(text).replace(/\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z/g, minuteText)
 const shown = (value: Json): string => (value === null || value === "" ? "nothing" : readable(cellText(value)))
+/** In full where it differs from the other by less than a minute. */
+const apart = (value: Json = null, other: Json = null): string =>
+  shown(value) === shown(other) ? cellText(value) : shown(value)
 const words = (name: string): string => name.replaceAll("_", " ")
 /** `product.updated` → updated */
 const actionWords = (event: string): string => words(event.slice(event.indexOf(".") + 1))
@@ -100,7 +103,7 @@ const reportLine = ({ n, kind, what, field, here, there, who }: JsonObject): str
     ? `${n}  ${what}: ${words(String(field))} is ${shown(here ?? null)} as you set it; ${who} had set ${shown(there ?? null)} meanwhile.`
     : field === null
       ? `${n}  ${what}: ${deeds[String(there)] ?? "left alone"} by the server, ${deeds[String(here)] ?? "left alone"} here.`
-      : `${n}  ${what}: ${words(String(field))} is ${shown(there ?? null)}; ${shown(here ?? null)} was shown here.`
+      : `${n}  ${what}: ${words(String(field))} is ${apart(there, here)}; ${apart(here, there)} was shown here.`
 export const reportLines = (reports: ReadonlyArray<CommandReport>): ReadonlyArray<string> =>
   reportRows(reports).map((row) => oneLine(reportLine(row)))
 

@@ -1,6 +1,6 @@
 /**
  * Postings: what an accounting program is told of billing, as debits and credits of accounts. Made of issued documents
- * and of money that moved, one document at a time; every export is written from them. Pure.
+ * and of money that moved, one document at a time; every export is written from them. Pure (rules/billing 1.8).
  */
 import type { JsonObject } from "../../kernel/json.ts"
 import { type Settings, settingText } from "../../kernel/settings.ts"

@@ -1,4 +1,7 @@
-/** Series of document numbers: one for each kind, or one for each kind and store (rules/rulings, number series). */
+/**
+ * Series of document numbers: one for each kind, or one for each kind and store (rules/rulings, number
+ * series) (rules/billing 1.3).
+ */
 import type { DecideContext } from "../../kernel/decide-context.ts"
 import { boolean, text } from "../../kernel/field.ts"
 import { settingText, type SettingGroups } from "../../kernel/settings.ts"

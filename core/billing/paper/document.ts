@@ -1,6 +1,6 @@
 /**
  * Invoices and credit notes as documents. Pure: what an issued one says comes from its frozen rows and parties, so that
- * drawing it again gives the same pages; only what was paid and credited since is as it is now.
+ * drawing it again gives the same pages; only what was paid and credited since is as it is now (rules/billing 1.3).
  */
 import type { Block, Page, PrintDocument } from "../../print/blocks.ts"
 import { plain } from "../../print/blocks.ts"

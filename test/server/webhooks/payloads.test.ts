@@ -8,6 +8,8 @@ import type { StoredEvent } from "../../../core/kernel/event.ts"
 import { journal } from "../../../core/kernel/journal.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { describedKinds } from "../../../server/webhooks/catalogue.ts"
+import { overdueSweep } from "../../../server/billing/overdue.ts"
+import { billingKinds } from "../../../server/webhooks/kinds/billing.ts"
 import { webhookKinds } from "../../../server/webhooks/kinds/kinds.ts"
 import { bodiesOf, messagesOf } from "../../../server/webhooks/payloads.ts"
 import { engines } from "../../app.ts"
@@ -37,6 +39,24 @@ describe("the catalogue of events", () => {
     )
   })
 })
+
+const later_kinds = billingKinds.map(({ name }) => name)
+/** Each kind of billing once: two invoices, money that comes and goes, a credit, and a day that passes. */
+const billed = async ({ did, member, run }: House): Promise<void> => {
+  const { id } = await member("Acme Events")
+  const body = { member_id: id, items: [{ name: "Lamp", quantity: "2", unit_price: "50.00" }] }
+  const drafted = async (): Promise<string> => `/invoices/${(await did(201, "POST", "/invoices", body)).invoice.id}`
+  const voided = await drafted()
+  await did(200, "POST", `${voided}/issue`, {})
+  await did(200, "POST", `${voided}/void`, {})
+  const invoice = await drafted()
+  await did(200, "POST", `${invoice}/issue`, { issued_at: "2026-01-01T09:00:00Z", due_at: "2026-01-02T09:00:00Z" })
+  await did(201, "POST", `${invoice}/payments`, { amount: "30.00" })
+  await did(201, "POST", `${invoice}/refunds`, { amount: "10.00" })
+  await did(201, "POST", `${invoice}/credit_notes`, { amount: "20.00" })
+  const attempt = { job_id: "test", number: 1, is_last: false, progress: () => Effect.void }
+  await run(Effect.scoped(overdueSweep.kind.run({ due_at: "2026-07-02T00:07:00.000Z" }, attempt)))
+}
 
 describe.each(engines)("of a journal with every kind of event, on %s,", (engine) => {
   let server: House
@@ -80,10 +100,33 @@ describe.each(engines)("of a journal with every kind of event, on %s,", (engine)
     const types = new Set(events.map(({ type }) => type))
     const unseen = webhookKinds.all.filter(({ name, on }) => types.has(on) && !seen.has(name))
     expect(unseen).toEqual([])
+    // What release 0.1 did not know is made to happen below.
     const never = webhookKinds.all.filter(({ on }) => !types.has(on)).map(({ name }) => name)
-    expect(never).toEqual([])
+    expect(never.filter((name) => !later_kinds.includes(name))).toEqual([])
     expect(silent.got.filter(({ body }) => body.type !== "user.invited")).toEqual([])
     await silent.close()
+  })
+  it("each message of billing holds what its kind publishes, and whose it is", async () => {
+    const one = await house(engine)
+    await billed(one)
+    const told = await one.run(
+      Effect.gen(function* () {
+        const stored = yield* (yield* Store).find(journal, {}, { order: ["position"] })
+        const messages = messagesOf(stored as ReadonlyArray<StoredEvent>, webhookKinds.causedBy)
+        return { messages, bodies: yield* bodiesOf(messages) }
+      })
+    )
+    const seen = new Set<string>()
+    for (const [at, { kind }] of told.messages.entries()) {
+      const { data } = JSON.parse(told.bodies[at] ?? "{}")
+      const shown = kinds.find(({ name }) => name === kind.name)?.shown ?? {}
+      expect(() => Schema.decodeUnknownSync(Shown.answerSchema(Shown.keys(shown)))(data), kind.name).not.toThrow()
+      if (kind.name.startsWith("payment.")) expect(data).toMatchObject({ invoice_id: 2, payment: { invoice_id: 2 } })
+      if (kind.name === "credit_note.issued") expect(data).toMatchObject({ credit_note: { total: "-20.00" } })
+      seen.add(kind.name)
+    }
+    expect(later_kinds.filter((name) => !seen.has(name))).toEqual([])
+    await one.close()
   })
   it("GET /webhook_events describes each by a JSON Schema that stands by itself", async () => {
     const { meta, webhook_events } = await server.did(200, "GET", "/webhook_events")
