@@ -143,12 +143,13 @@ const replicaOf = (place: Place): Replica => {
   }
 }
 
-/** Requests to the replica where it can answer, otherwise to the server. */
-const requestsOver = (
-  { env, note, offline, options, profile }: Place,
-  replica: Replica
-): Pick<CommandContext, "request" | "requestAtServer"> => {
-  const server = async (): Promise<{ readonly ask: (request: RemoteRequest) => Promise<Answer> }> => {
+interface AskedServer {
+  readonly ask: (request: RemoteRequest) => Promise<Answer>
+}
+/** The server by the options, the profile or the environment; refused where the network may not be used. */
+const serverFor =
+  ({ env, offline, options, profile }: Place, replica: Replica) =>
+  async (): Promise<AskedServer> => {
     if (offline)
       throw new CliError(exit_codes.network, "This needs the server, and --offline forbids to ask it.", {
         way_out: "Leave out --offline when there is a network."
@@ -160,6 +161,11 @@ const requestsOver = (
     if (url === undefined || url === "") throw notLoggedIn(profile())
     return serverAt(url, token ?? "")
   }
+
+/** Requests to the replica where it can answer, otherwise to the server. */
+const requestsOver = (place: Place, replica: Replica): Pick<CommandContext, "request" | "requestAtServer"> => {
+  const { note, offline, options } = place
+  const server = serverFor(place, replica)
   /** Asks the server for what the replica does not have; where it cannot be reached, the replica's own answer stands. */
   const serverInstead = async (asked: RemoteRequest, from_replica: QueryResult): Promise<QueryResult> => {
     let answer: QueryResult

@@ -15,8 +15,8 @@ export interface NamedFilterValue {
 }
 
 /**
- * What answers show as true or false and no column keeps, as it follows from the clock: it is true where a column has one of
- * some values and an instant is past.
+ * What answers show as true or false and no column keeps, as it follows from the clock: it is true where a column has
+ * one of some values and an instant is past.
  */
 export interface FlagFilter {
   readonly column: string

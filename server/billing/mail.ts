@@ -12,7 +12,7 @@ import { GivenUp, type JobKind, jobKind, type JobOffer, jobOffer } from "../jobs
 import { queueMail } from "../mail/jobs.ts"
 import { background_limit_millis } from "../print/renderer.ts"
 import { serverContext } from "../server-context.ts"
-import { drawn } from "./draw.ts"
+import { drawn, logoOf } from "./draw.ts"
 
 const idOf = ({ emailed_at, invoice_id }: InvoiceMail): string => `invoice.${invoice_id}.${emailed_at}`
 
@@ -52,7 +52,9 @@ export const mailInvoice: JobKind<InvoiceMail> = jobKind({
       const invoice = yield* store.get(invoices, mail.invoice_id)
       if (invoice === undefined) return yield* new GivenUp({ message: "The invoice is gone." })
       const options = yield* paperOptions(invoice, settings)
-      const { bytes } = yield* drawn(yield* invoicePaper(invoice, settings), { limit_millis: background_limit_millis })
+      const { bytes } = yield* drawn(yield* invoicePaper(invoice, settings, yield* logoOf(settings)), {
+        limit_millis: background_limit_millis
+      })
       const data = mailData(invoice, yield* namedParties(invoice, settings), options)
       const queued = yield* store.transaction(
         queueMail(

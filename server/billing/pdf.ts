@@ -7,7 +7,7 @@ import { type Answer, get, type SharedDraft } from "../../core/kernel/endpoint.t
 import { choice } from "../../core/kernel/field.ts"
 import type { Failure } from "../../core/kernel/failure.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
-import { drawingRefused, drawn } from "./draw.ts"
+import { drawingRefused, drawn, logoOf } from "./draw.ts"
 
 const pdf = {
   server_only: true,
@@ -48,7 +48,7 @@ export const invoicePdf = get(`${path}/{id}/pdf`, {
   params: one,
   run: ({ rows: { id: invoice }, settings, values }) =>
     Effect.gen(function* () {
-      const document = yield* invoicePaper(invoice, settings)
+      const document = yield* invoicePaper(invoice, settings, yield* logoOf(settings))
       const options = yield* carried(values.format, invoiceXml(invoice, settings, "cii"))
       const { bytes } = yield* Effect.catch(drawn(document, options), drawingRefused)
       return answerOf(invoiceFileName(invoice), bytes)
@@ -62,7 +62,7 @@ export const creditNotePdf = get(`${credit_notes_path}/{id}/pdf`, {
   params: one_credit_note,
   run: ({ rows: { id: credit_note }, settings, values }) =>
     Effect.gen(function* () {
-      const document = yield* creditNotePaper(credit_note, settings)
+      const document = yield* creditNotePaper(credit_note, settings, yield* logoOf(settings))
       const options = yield* carried(values.format, creditNoteXml(credit_note, settings, "cii"))
       const { bytes } = yield* Effect.catch(drawn(document, options), drawingRefused)
       return answerOf(creditNoteFileName(credit_note), bytes)

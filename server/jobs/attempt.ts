@@ -74,7 +74,9 @@ export const runAttempt = Effect.fnUntraced(function* (
   )
 })
 
-/** Ends the job with what follows for its kind, in one transaction. Where that fails unexpectedly, the job still ends. */
+/**
+ * Ends the job with what follows for its kind, in one transaction. Where that fails unexpectedly, the job still ends.
+ */
 const failedForGood = (
   store: StoreShape,
   kind: AnyJobKind,

@@ -42,8 +42,8 @@ export interface JobKind<Data = unknown> {
   /** An attempt that takes longer is broken off and has failed; an hour unless said. */
   readonly limit_seconds?: number
   /**
-   * False: an attempt that ended because its server did is not counted. For work that cannot bring a server down itself;
-   * other work would begin anew, and end servers, for ever.
+   * False: an attempt that ended because its server did is not counted. For work that cannot bring a server down
+   * itself; other work would begin anew, and end servers, for ever.
    */
   readonly counts_broken_off?: false
   /** Its data, result or errors may name people: of what has ended they are emptied when somebody is erased. */

@@ -289,42 +289,43 @@ const foreignTax = (
   )
 }
 
+/** The account to pay to, as rows to copy from; nothing where none is set. */
+const bankRows = ({ invoice: { number }, options, seller }: InvoicePaper, words: Words): ReadonlyArray<Block> =>
+  options.iban === null
+    ? []
+    : [
+        {
+          kind: "key_values",
+          rows: pairs([
+            [words.account, options.account_holder ?? seller.name],
+            ["IBAN", spacedIban(options.iban)],
+            ["BIC", options.bic],
+            [words.bank, options.bank_name],
+            [words.reference_of_payment, number ?? ""]
+          ])
+        }
+      ]
+
 /** Until when and how to pay what is open. A draft and what is settled say nothing of it. */
-const payment = ({ invoice, options, seller }: InvoicePaper, words: Words, money: Money): ReadonlyArray<Block> => {
+const payment = (paper: InvoicePaper, words: Words, money: Money): ReadonlyArray<Block> => {
+  const { invoice, options, seller } = paper
   const { amount_outstanding, currency_code, number, status } = invoice
   if (status === "draft" || status === "voided" || amount_outstanding <= 0) return []
-  const holder = options.account_holder ?? seller.name
-  const reference = number ?? ""
   const amount = formatMoney(amount_outstanding, currency_code)
   const link =
     options.payment_link === null || number === null
       ? undefined
       : paymentLink(options.payment_link, { number, amount, currency: currency_code })
-  const bank: ReadonlyArray<Block> =
-    options.iban === null
-      ? []
-      : [
-          {
-            kind: "key_values",
-            rows: pairs([
-              [words.account, holder],
-              ["IBAN", spacedIban(options.iban)],
-              ["BIC", options.bic],
-              [words.bank, options.bank_name],
-              [words.reference_of_payment, reference]
-            ])
-          }
-        ]
   const epc =
     options.iban === null
       ? undefined
       : epcCode({
           iban: options.iban,
           bic: options.bic,
-          holder,
+          holder: options.account_holder ?? seller.name,
           currency: currency_code,
           amount_minor: amount_outstanding,
-          text: reference
+          text: number ?? ""
         })
   const due = dayText(invoice.due_at, options)
   const words_of_it: ReadonlyArray<Block> = [
@@ -334,7 +335,7 @@ const payment = ({ invoice, options, seller }: InvoicePaper, words: Words, money
         : filled(words.pay_by, { amount: money(amount_outstanding), date: due }),
       true
     ),
-    ...bank,
+    ...bankRows(paper, words),
     ...(link === undefined
       ? []
       : [{ kind: "paragraph" as const, runs: [{ text: words.pay_online, link }, { text: `\n${link}` }] }])

@@ -1,6 +1,5 @@
 /** What documents are drawn from, read from the store and the settings. */
 import { Effect } from "effect"
-import { attachments } from "../../attachments/schema.ts"
 import type { Failure } from "../../kernel/failure.ts"
 import { baseCurrency, type Settings, settingText } from "../../kernel/settings.ts"
 import { Store } from "../../kernel/store/store.ts"
@@ -37,17 +36,19 @@ const nobody: NamedParty = {
 }
 const inOrder = { order: ["sort_order", "id"] }
 
-/** In the customer's language, where there are words for it, with the days of the store. */
+/**
+ * In the customer's language, where there are words for it, with the days of the store. `logo_sha256`: the content of
+ * the picture that the settings name, if there is one.
+ */
 export const paperOptions = Effect.fnUntraced(function* (
   { member_id, store_id }: { readonly member_id: number; readonly store_id: number | null },
-  settings: Settings
+  settings: Settings,
+  logo_sha256: string | null = null
 ): Effect.fn.Return<PaperOptions, Failure, Store> {
   const store = yield* Store
   const set = (key: string): string | null => settingText(settings, "invoicing", key).trim() || null
   const member = yield* store.get(members, member_id)
   const place = store_id === null ? undefined : yield* store.get(stores, store_id)
-  const logo_id = Number(settings["invoicing"]?.["logo_attachment_id"] ?? 0)
-  const logo = logo_id === 0 ? undefined : yield* store.get(attachments, logo_id)
   return {
     language: paperLanguage(member?.locale || settingText(settings, "company", "locale")),
     zone: zoneOf(place?.timezone || settingText(settings, "company", "timezone")),
@@ -61,7 +62,7 @@ export const paperOptions = Effect.fnUntraced(function* (
     iban: set("iban"),
     bic: set("bic"),
     payment_link: set("payment_link"),
-    logo_sha256: logo === undefined || logo.deleted_at !== null ? null : logo.sha256
+    logo_sha256
   }
 })
 
@@ -76,7 +77,8 @@ export const namedParties = Effect.fnUntraced(function* (
 
 export const invoicePaper = Effect.fnUntraced(function* (
   invoice: InvoiceRow,
-  settings: Settings
+  settings: Settings,
+  logo_sha256: string | null = null
 ): Effect.fn.Return<PrintDocument, Failure, Store> {
   const store = yield* Store
   const order = invoice.opportunity_id === null ? undefined : yield* store.get(opportunities, invoice.opportunity_id)
@@ -85,13 +87,14 @@ export const invoicePaper = Effect.fnUntraced(function* (
     items: yield* store.find(invoice_items, { invoice_id: invoice.id }, inOrder),
     ...(yield* namedParties(invoice, settings)),
     order: order === undefined ? null : { number: order.number, subject: order.subject },
-    options: yield* paperOptions(invoice, settings)
+    options: yield* paperOptions(invoice, settings, logo_sha256)
   })
 })
 
 export const creditNotePaper = Effect.fnUntraced(function* (
   credit_note: CreditNoteRow,
-  settings: Settings
+  settings: Settings,
+  logo_sha256: string | null = null
 ): Effect.fn.Return<PrintDocument, Failure, Store> {
   const store = yield* Store
   const invoice = yield* store.get(invoices, credit_note.invoice_id)
@@ -100,7 +103,7 @@ export const creditNotePaper = Effect.fnUntraced(function* (
     items: yield* store.find(credit_note_items, { credit_note_id: credit_note.id }, inOrder),
     invoice: { number: invoice?.number ?? null, issued_at: invoice?.issued_at ?? null },
     ...(yield* namedParties(credit_note, settings)),
-    options: yield* paperOptions(credit_note, settings)
+    options: yield* paperOptions(credit_note, settings, logo_sha256)
   })
 })
 
