@@ -1,4 +1,4 @@
-/** The PDF of an invoice and of a credit note (interface 4.5) (rules/billing 1.3). */
+/** The PDF of an invoice and of a credit note (rules/billing 1.3). */
 import { Effect } from "effect"
 import { creditNoteXml, invoiceXml } from "../../core/billing/einvoice/api.ts"
 import { creditNoteFileName, creditNotePaper, invoiceFileName, invoicePaper } from "../../core/billing/paper/facts.ts"

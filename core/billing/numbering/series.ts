@@ -1,6 +1,6 @@
 /**
- * Series of document numbers: one for each kind, or one for each kind and store (rules/rulings, number
- * series) (rules/billing 1.3).
+ * Series of document numbers: one for each kind, or one for each kind and store (rules/billing 1.3;
+ * rules/rulings, number series).
  */
 import type { DecideContext } from "../../kernel/decide-context.ts"
 import { boolean, text } from "../../kernel/field.ts"
