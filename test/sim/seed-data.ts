@@ -163,7 +163,7 @@ export const seed_data: ReadonlyArray<Request> = [
   // A draft, and issued invoices of every kind and status.
   ...times(8, (at) =>
     write("invoices", {
-      member_id: 1,
+      member_id: 2,
       subject: `Bill ${at}`,
       type: at === 3 ? "deposit" : at === 4 ? "proforma" : "standard",
       items: [
