@@ -60,8 +60,11 @@ const currencySlice = (): Slice => ({
   seed: () => known_currencies.map((currency, index) => createdEvent(currencies, { id: index + 1, ...currency }))
 })
 
-/** Which currencies documents may be made in. What is in a currency already stays when it is no longer enabled. */
-const enable = command("PUT", "/api/v1/currencies/{code}", {
+/**
+ * Which currencies documents may be made in; named by code, or by id. What is in a currency already stays when it is no
+ * longer enabled.
+ */
+const enable = command("PUT", "/api/v1/currencies/{id}", {
   answer: { currency: Shown.row(() => currencyResource) },
   name: "currencies.update",
   summary: "Enable or disable a currency for new documents",
@@ -69,13 +72,14 @@ const enable = command("PUT", "/api/v1/currencies/{code}", {
   permission: "settings.manage",
   fields: { is_enabled: boolean({ required: true, on_null: "reject" }) },
   mode: "create",
-  streams: ({ code }) => [`currency:${code}`],
+  streams: ({ id }) => [`currency:${id?.toUpperCase()}`],
   facts: ({ params, settings }) =>
     Effect.gen(function* () {
-      const code = (params["code"] ?? "").toUpperCase()
-      const [row] = yield* (yield* Store).find(currencies, { code }, { limit: 1 })
+      const named = (params["id"] ?? "").toUpperCase()
+      const by = /^\d{1,15}$/.test(named) ? { id: Number(named) } : { code: named }
+      const [row] = yield* (yield* Store).find(currencies, by, { limit: 1 })
       if (row === undefined) return yield* notFound("No such currency.")
-      return { row, is_base: code === baseCurrency(settings) }
+      return { row, is_base: row.code === baseCurrency(settings) }
     }),
   decide: ({ is_base, row }, { values }) => {
     const is_enabled = values.is_enabled ?? row.is_enabled

@@ -212,7 +212,7 @@ const told = ({ body, text }: Got): string =>
   (body === undefined ? text : canonicalJson(body as Json))
     .replace(/"(secret|last_used_at)":"[^"]*"/g, "")
     .replace(/"offset":"(\d+)_\d+"/g, "$1")
-    .replace(/[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g, "")
+    .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g, "")
 const difference = (a: string, b: string): string => {
   const at = [...a].findIndex((letter, index) => letter !== b[index])
   return `…${a.slice(Math.max(0, at - 60), at + 120)} and …${b.slice(Math.max(0, at - 60), at + 120)}`
