@@ -201,6 +201,12 @@ export const targets: { readonly [endpoint: string]: Maker } = {
     const found = await one(random, look, `select id from "${table.name}" where deleted_at is null order by id desc`)
     return { body: { attachable_type: type, attachable_id: number(found), category: "photo" } }
   },
+  "currencies.update": async (random) =>
+    random.pick([
+      { params: { id: "EUR" }, body: { is_enabled: true } },
+      { params: { id: "JPY" }, body: { is_enabled: random.below(2) === 0 } },
+      { params: { id: "chf" }, body: { is_enabled: random.below(2) === 0 } }
+    ]),
   "settings.update": async (random) =>
     random.pick<Target>([
       { params: { group: "company" }, body: { settings: { name: `House ${random.below(20)}` } } },
