@@ -9,6 +9,7 @@ import { json, longText, text } from "../kernel/field.ts"
 import type { Json } from "../kernel/json.ts"
 import { type FieldErrors, invalid, invalidField } from "../kernel/rejection.ts"
 import { ok, renderById, viewContext } from "../kernel/resource.ts"
+import { CommandRuntime } from "../kernel/command-runtime.ts"
 import { Store } from "../kernel/store/store.ts"
 import { emails } from "../members/schema.ts"
 import { parseMailAddress } from "../values/mail-address.ts"
@@ -64,12 +65,19 @@ const addressesIn = (field: string, given: Json | undefined, errors: Errors): Re
 interface Facts {
   /** Where the member's bills go; undefined where no address of theirs is known. */
   readonly known: string | undefined
+  /** On the device of somebody who may not see addresses: the server looks for one. */
+  readonly is_withheld: boolean
 }
-const factsOf = (input: Input<typeof one, Fields>): Effect.Effect<Facts, Failure, Store> =>
+const sees_addresses = /^members\./
+const factsOf = (input: Input<typeof one, Fields>): Effect.Effect<Facts, Failure, Store | CommandRuntime> =>
   Effect.gen(function* () {
+    const { viewer } = input
+    const { role } = yield* CommandRuntime
+    const is_withheld =
+      role === "replica" && !viewer.is_owner && ![...viewer.permissions].some((key) => sees_addresses.test(key))
     const { member_id } = input.rows.id
     const rows = yield* (yield* Store).find(emails, { member_id }, { order: ["id"] })
-    return { known: chosenContact(rows, yield* billingTypeIds)?.address }
+    return { known: chosenContact(rows, yield* billingTypeIds)?.address, is_withheld }
   })
 
 /** Two messages about one invoice are two, however quickly they follow each other. */
@@ -85,13 +93,13 @@ export const emailInvoice = command("POST", `${path}/{id}/email`, {
   params: one,
   fields,
   facts: factsOf,
-  decide: ({ known }: Facts, { rows: { id: invoice }, values, viewer }, { now }) => {
+  decide: ({ is_withheld, known }: Facts, { rows: { id: invoice }, values, viewer }, { now }) => {
     if (invoice.status === "draft")
       return Result.fail(invalidField("status", "A draft cannot be sent: issue the invoice first."))
     const errors: Errors = {}
     const given = addressesIn("to", values.to, errors)
     const cc = addressesIn("cc", values.cc, errors) ?? []
-    if (given === undefined && known === undefined)
+    if (given === undefined && known === undefined && !is_withheld)
       errors["to"] = ["The to field is required: the member has no e-mail address."]
     if (Object.keys(errors).length > 0) return Result.fail(invalid(errors satisfies FieldErrors))
     const emailed_at = momentAfter(now, invoice.emailed_at)
