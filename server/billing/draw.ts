@@ -6,7 +6,7 @@ import { invalidField, Rejection } from "../../core/kernel/rejection.ts"
 import type { Settings } from "../../core/kernel/settings.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { picturesOf, type PrintDocument } from "../../core/print/blocks.ts"
-import { DrawingTooLong, DrawingUnavailable, type DrawOptions, type Undrawable } from "../print/renderer.ts"
+import type { DrawingTooLong, DrawingUnavailable, DrawOptions, Undrawable } from "../print/renderer.ts"
 import { serverContext } from "../server-context.ts"
 
 /** The content of the logo that the settings name; null where there is none, or none any more. */
@@ -67,6 +67,6 @@ export const drawn = Effect.fnUntraced(function* (
 export const drawingRefused = (
   failure: Undrawable | DrawingTooLong | DrawingUnavailable
 ): Effect.Effect<never, Failure> =>
-  failure instanceof DrawingUnavailable || failure instanceof DrawingTooLong
+  failure._tag === "DrawingUnavailable" || failure._tag === "DrawingTooLong"
     ? Effect.fail(new Rejection({ kind: "unavailable", message: failure.message, headers: { "retry-after": "30" } }))
     : Effect.fail(invalidField("document", `It cannot be drawn: ${failure.message}`))

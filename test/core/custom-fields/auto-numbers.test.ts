@@ -13,6 +13,7 @@ const makers: { readonly [module: string]: readonly [path: string, key: string, 
   Activity: ["activities", "activity", { subject: "A" }],
   Store: ["stores", "store", { name: "S" }],
   Vehicle: ["vehicles", "vehicle", { name: "V" }],
+  Invoice: ["invoices", "invoice", { member_id: 1 }],
   Opportunity: ["opportunities", "opportunity", { subject: "O" }]
 }
 

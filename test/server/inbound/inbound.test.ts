@@ -13,7 +13,7 @@ import { signedGeneric, signedStandard, signedStripe } from "./signing.ts"
 type Headers = { readonly [name: string]: string }
 const payment = (reference: string) =>
   JSON.stringify({
-    type: "payment.recorded",
+    type: "payment.noted",
     data: { invoice_number: "INV-7", amount: "12.50", currency: "EUR", reference }
   })
 
@@ -24,7 +24,7 @@ describe.each(engines)("webhooks in on %s", (engine: Engine) => {
   const handlers = [
     inboundHandler({
       kinds: ["generic", "standard"],
-      event: "payment.recorded",
+      event: "payment.noted",
       body: plainPayment,
       run: (told) =>
         Effect.suspend(() => {
@@ -118,7 +118,7 @@ describe.each(engines)("webhooks in on %s", (engine: Engine) => {
   it("are accepted, and worked on afterwards", async () => {
     const got = await sendSigned(payment("first"))
     expect([got.status, got.body]).toEqual([202, { message: "Accepted" }])
-    await settled("bank", "payment.recorded").toBe("done")
+    await settled("bank", "payment.noted").toBe("done")
     expect(payments.filter(({ payment_id }) => payment_id === "first")).toEqual([
       { payment_id: "first", invoice: "INV-7", amount: "12.50", currency: "EUR" }
     ])
@@ -126,7 +126,7 @@ describe.each(engines)("webhooks in on %s", (engine: Engine) => {
     expect(log).toMatchObject({
       source: "bank",
       kind: "generic",
-      event: "payment.recorded",
+      event: "payment.noted",
       status: "done",
       result: "payment first recorded",
       body_excerpt: payment("first"),
@@ -151,7 +151,7 @@ describe.each(engines)("webhooks in on %s", (engine: Engine) => {
     const shop = sourceOf("shop").secret
     for (const body of [payment("shop-1"), payment("shop-2")])
       expect((await send("shop", body, signedStandard(shop, "msg_1", at, body))).status).toBe(202)
-    await settled("shop", "payment.recorded").toBe("done")
+    await settled("shop", "payment.noted").toBe("done")
     expect((await logs("shop")).map(({ delivery_id }) => delivery_id)).toEqual(["msg_1"])
     const body = JSON.stringify({ id: "evt_1", type: "customer.created", data: { object: {} } })
     const stripe = sourceOf("stripe-eu").secret
@@ -223,12 +223,12 @@ describe.each(engines)("webhooks in on %s", (engine: Engine) => {
   it("are tried again after a failure that may pass, and given up where their form is wrong", async () => {
     failures.set("later", 1)
     expect((await sendSigned(payment("later"))).status).toBe(202)
-    const wrong = JSON.stringify({ type: "payment.recorded", data: { amount: "much" } })
+    const wrong = JSON.stringify({ type: "payment.noted", data: { amount: "much" } })
     expect((await sendSigned(wrong)).status).toBe(202)
     await expect
       .poll(async () => (await logs("bank")).find((log) => log.body_excerpt === wrong)?.status, { timeout: 20_000 })
       .toBe("failed")
-    expect((await logs("bank")).find((log) => log.body_excerpt === wrong)?.result).toContain("payment.recorded")
+    expect((await logs("bank")).find((log) => log.body_excerpt === wrong)?.result).toContain("payment.noted")
     await expect
       .poll(() => payments.filter(({ payment_id }) => payment_id === "later").length, { timeout: 20_000 })
       .toBe(1)
@@ -244,7 +244,7 @@ describe.each(engines)("webhooks in on %s", (engine: Engine) => {
   })
 
   it("that failed do not count as done when they are tried again after an erasure has emptied them", async () => {
-    const wrong = JSON.stringify({ type: "payment.recorded", data: { amount: "too much" } })
+    const wrong = JSON.stringify({ type: "payment.noted", data: { amount: "too much" } })
     expect((await sendSigned(wrong)).status).toBe(202)
     const found = async () => (await logs("bank")).find((log) => log.body_bytes === wrong.length)
     await expect.poll(async () => (await found())?.status, { timeout: 20_000 }).toBe("failed")
