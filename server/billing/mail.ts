@@ -10,7 +10,6 @@ import { type Settings, settingText } from "../../core/kernel/settings.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { GivenUp, type JobKind, jobKind, type JobOffer, jobOffer } from "../jobs/job-kind.ts"
 import { queueMail } from "../mail/jobs.ts"
-import { background_limit_millis } from "../print/renderer.ts"
 import { serverContext } from "../server-context.ts"
 import { drawn, logoOf } from "./draw.ts"
 
@@ -53,7 +52,7 @@ export const mailInvoice: JobKind<InvoiceMail> = jobKind({
       if (invoice === undefined) return yield* new GivenUp({ message: "The invoice is gone." })
       const options = yield* paperOptions(invoice, settings)
       const { bytes } = yield* drawn(yield* invoicePaper(invoice, settings, yield* logoOf(settings)), {
-        limit_millis: background_limit_millis
+        limit_millis: (yield* Effect.promise(() => import("../print/renderer.ts"))).background_limit_millis
       })
       const data = mailData(invoice, yield* namedParties(invoice, settings), options)
       const queued = yield* store.transaction(
