@@ -176,5 +176,16 @@ export const seed_data: ReadonlyArray<Request> = [
   write("invoices/5/payments", { amount: 5_000 }),
   write("invoices/6/payments", { amount: 10_999 }),
   write("invoices/7/credit_notes", { amount: 1_000 }),
-  write("invoices/8/void")
+  write("invoices/8/void"),
+  // Somebody's order, which can be billed.
+  write("opportunities", {
+    subject: "To be billed",
+    store_id: 1,
+    member_id: 2,
+    starts_at: "2026-08-10T09:00:00Z",
+    ends_at: "2026-08-12T09:00:00Z"
+  }),
+  write("opportunities/10/items", { name: "Cables", item_id: 5, quantity: 2, unit_price: 333 }),
+  write("opportunities/10/convert_to_quotation"),
+  write("opportunities/10/convert_to_order")
 ]

@@ -177,6 +177,12 @@ export const targets: { readonly [endpoint: string]: Maker } = {
   })),
   "invoices.delete": invoice("status = 'draft'"),
   "invoices.issue": withBody(invoice("status = 'draft' and total >= 0"), async () => ({})),
+  "invoices.email": withBody(invoice("status <> 'draft'"), async (random) => ({
+    to: `bills${random.below(9)}@example.com`
+  })),
+  "opportunities.invoice": withBody(deal("state = 2 and status < 5 and member_id is not null"), async (random) => ({
+    type: random.pick(["standard", "standard", "deposit", "proforma"])
+  })),
   "invoices.void": withBody(invoice("status = 'issued'"), async () => ({})),
   "invoices.pay": withBody(invoice(open_invoice), async (random, look, { id }) => {
     const [row] = await look("select amount_outstanding from invoices where id = ?", [Number(id)])
