@@ -5,11 +5,13 @@ import { attachmentsSlice } from "./attachments/api.ts"
 import { activityLogSlice } from "./activity-log/api.ts"
 import { billingSlice } from "./billing/api.ts"
 import { calendarSlice } from "./calendar/api.ts"
+import { documentsSlice } from "./documents/api.ts"
 import { demandsSlice } from "./demands/events.ts"
 import { catalogueOf, type Catalogue, type Slice } from "./kernel/catalogue.ts"
 import { kitsSlice } from "./kits/api.ts"
 import { opportunitiesSlice } from "./opportunities/api.ts"
 import { personalDataSlice } from "./personal-data/api.ts"
+import { procurementSlice } from "./procurement/api.ts"
 import { productMergeSlice } from "./product-merge/api.ts"
 import { productsSlice } from "./products/api.ts"
 import { importsSlice } from "./imports/imports.ts"
@@ -72,6 +74,8 @@ export const slices: ReadonlyArray<Slice> = [
   availabilitySlice,
   opportunitiesSlice,
   billingSlice,
+  procurementSlice,
+  documentsSlice,
   attachmentsSlice
 ]
 export const catalogue: Catalogue = catalogueOf(slices)

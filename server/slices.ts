@@ -1,6 +1,7 @@
 /** What the server adds to the core's slices. New server slices go here. */
 import { abilitiesOf } from "../core/users/abilities.ts"
 import { billingServerSlice } from "./billing/slice.ts"
+import { documentsServerSlice } from "./documents/slice.ts"
 import { erasedBytes } from "./erased-bytes.ts"
 import { feedsSlice } from "./feeds/slice.ts"
 import { inboundSlice } from "./inbound/slice.ts"
@@ -9,6 +10,7 @@ import { idempotencySlice } from "./idempotency/slice.ts"
 import { jobsSlice } from "./jobs/api.ts"
 import { jobKindsOf } from "./jobs/kinds-of.ts"
 import { mailSlice } from "./mail/slice.ts"
+import { procurementServerSlice } from "./procurement/slice.ts"
 import { restoreSlice } from "./restore/slice.ts"
 import { systemSlice } from "./system/api.ts"
 import { secretSettingsSlice } from "./secret-settings.ts"
@@ -32,6 +34,8 @@ export const serverSlices = (whole: () => Catalogue): ReadonlyArray<ServerSlice>
   filesSlice,
   mailSlice(),
   billingServerSlice,
+  procurementServerSlice,
+  documentsServerSlice,
   tokensSlice(() => new Set(abilitiesOf(whole()))),
   webhooksSlice()
 ]

@@ -36,7 +36,14 @@ export const stock_levels = table(
     stock_category: code(stock_categories, { computed: true }),
     /** True for a serialised unit that the newest line of its ledger moved out: written off, sold or transferred. */
     is_gone: boolean({ computed: true, default: false, hidden: true }),
-    is_sub_hired: boolean({ computed: true, default: false })
+    is_sub_hired: boolean({ computed: true, default: false }),
+    /** The row of the purchase order it came by. */
+    purchase_order_item_id: ref("purchase_order_items", {
+      nullable: true,
+      computed: true,
+      live: false,
+      on_delete: "keep"
+    })
   },
   {
     named_by: ["item_name", "asset_number", "serial_number"],

@@ -1,0 +1,173 @@
+/**
+ * Documents: quotes, orders, papers of the warehouse, invoices and orders to suppliers as people print, send and sign
+ * them (rules/billing 3). A row says what was made of what; its PDF and the tree of blocks it was drawn from are files.
+ */
+import { boolean, choice, integer, longText, ref, text, timestamp } from "../kernel/field.ts"
+import { type RowOf, table } from "../kernel/table.ts"
+import { type DocumentableType, documentable_tables, documentable_types, document_types } from "./types.ts"
+
+export const document_statuses = {
+  pending: "Pending",
+  generated: "Generated",
+  finalised: "Finalised",
+  voided: "Voided",
+  failed: "Failed"
+} as const
+export type DocumentStatus = keyof typeof document_statuses
+
+const labelsOf = (types: typeof document_types) =>
+  Object.fromEntries(Object.entries(types).map(([key, { name }]) => [key, name])) as {
+    readonly [K in keyof typeof document_types]: string
+  }
+const seen = { all_columns: ["documents.*"] } as const
+
+export const documents = table(
+  "documents",
+  {
+    /** Null until a server numbered it. */
+    document_number: text({ nullable: true, computed: true, max: 80, search: true }),
+    document_type: choice(labelsOf(document_types), { create_only: true, any_case: true }),
+    status: choice(document_statuses, { computed: true, default: "pending" }),
+    documentable_type: choice(documentable_types, { create_only: true, any_case: true }),
+    documentable_id: integer({
+      create_only: true,
+      min: 1,
+      max: Number.MAX_SAFE_INTEGER,
+      names: { by: "documentable_type", tables: documentable_tables }
+    }),
+    store_id: ref("stores", { nullable: true, live: false, on_delete: "keep" }),
+    mime_type: text({ computed: true, default: "application/pdf" }),
+    file_size: integer({ nullable: true, computed: true, min: 0 }),
+    /** The PDF: what its address names it by, what it is called, and where its content is found. */
+    uuid: text({ nullable: true, computed: true, hidden: true, max: 36 }),
+    file_name: text({ nullable: true, computed: true, hidden: true }),
+    sha256: text({ nullable: true, computed: true, hidden: true, max: 64 }),
+    generated_at: timestamp({ nullable: true, computed: true }),
+    finalised_at: timestamp({ nullable: true, computed: true }),
+    voided_at: timestamp({ nullable: true, computed: true }),
+    void_reason: longText({ nullable: true, computed: true, max: 1_000 }),
+    /** Why it could not be drawn. */
+    error: longText({ nullable: true, computed: true, max: 1_000 }),
+    created_by: ref("users", { nullable: true, computed: true, on_delete: "keep" })
+  },
+  {
+    visibility: seen,
+    named_by: ["document_number"],
+    file: { uuid: "uuid", sha256: "sha256", name: "file_name", mime_type: "mime_type", size_bytes: "file_size" },
+    references: Object.entries(documentable_tables).map(([type, name]) => ({
+      column: "documentable_id",
+      where: { documentable_type: type as DocumentableType },
+      table: name,
+      rule: { on_delete: "keep", on_merge: "follow" } as const
+    })),
+    lease_block_size: 50,
+    indexes: [
+      ["document_number_folded"],
+      ["document_type"],
+      ["status"],
+      ["documentable_type", "documentable_id"],
+      ["store_id"],
+      ["created_at"],
+      ["finalised_at"],
+      ["updated_at"],
+      ["uuid"],
+      ["sha256"]
+    ]
+  }
+)
+export type DocumentRow = RowOf<typeof documents>
+
+/** Rows of a document are its own: their events are the document's. */
+const ofDocument = { stream: { entity: "document", column: "document_id" }, visibility: seen } as const
+const documentId = () => ref("documents", { computed: true, live: false, on_delete: "keep" })
+
+/** What a document says, as a tree of blocks: a file of JSON, from which the same pages are drawn for ever. */
+export const document_snapshots = table(
+  "document_snapshots",
+  {
+    document_id: documentId(),
+    uuid: text({ computed: true, max: 36 }),
+    file_name: text({ computed: true }),
+    mime_type: text({ computed: true, default: "application/json" }),
+    file_size: integer({ computed: true, min: 0 }),
+    sha256: text({ computed: true, max: 64 })
+  },
+  {
+    ...ofDocument,
+    entity: "document_snapshot",
+    file: { uuid: "uuid", sha256: "sha256", name: "file_name", mime_type: "mime_type", size_bytes: "file_size" },
+    indexes: [["document_id"], ["uuid"], ["sha256"]]
+  }
+)
+export type DocumentSnapshotRow = RowOf<typeof document_snapshots>
+
+/** The address at which somebody without an account reads a document; one a document, the newest. */
+export const document_links = table(
+  "document_links",
+  {
+    document_id: documentId(),
+    token: text({ computed: true, max: 64 }),
+    expires_at: timestamp({ nullable: true }),
+    /** The PIN itself is kept hashed, outside the journal: a link that needs one is closed where it is missing. */
+    requires_pin: boolean({ computed: true, default: false })
+  },
+  { ...ofDocument, entity: "document_link", indexes: [["document_id"]], uniques: [] }
+)
+export type DocumentLinkRow = RowOf<typeof document_links>
+
+/** That somebody accepted a quotation at its public address. */
+export const document_acceptances = table(
+  "document_acceptances",
+  {
+    document_id: documentId(),
+    opportunity_id: ref("opportunities", { nullable: true, computed: true, live: false, on_delete: "keep" }),
+    accepted_at: timestamp({ computed: true }),
+    name: text({ computed: true }),
+    email: text({ nullable: true, computed: true }),
+    ip_address: text({ nullable: true, computed: true, max: 64 }),
+    user_agent: text({ nullable: true, computed: true, max: 500 }),
+    link_id: ref("document_links", { nullable: true, computed: true, live: false, on_delete: "keep" }),
+    /** Of the text that stood on the page, and of the PDF beside it. */
+    text_sha256: text({ computed: true, max: 64 }),
+    pdf_sha256: text({ computed: true, max: 64 }),
+    /** The strokes of a drawn signature, as SVG; null where none was drawn. */
+    signature_svg: longText({ nullable: true, computed: true, hidden: true, max: 100_000 }),
+    /** The document with its certificate. */
+    uuid: text({ nullable: true, computed: true, hidden: true, max: 36 }),
+    file_name: text({ nullable: true, computed: true, hidden: true }),
+    mime_type: text({ computed: true, default: "application/pdf", hidden: true }),
+    file_size: integer({ nullable: true, computed: true, hidden: true, min: 0 }),
+    sha256: text({ nullable: true, computed: true, hidden: true, max: 64 })
+  },
+  {
+    ...ofDocument,
+    entity: "document_acceptance",
+    file: { uuid: "uuid", sha256: "sha256", name: "file_name", mime_type: "mime_type", size_bytes: "file_size" },
+    indexes: [["document_id"], ["opportunity_id"], ["uuid"], ["sha256"], ["pdf_sha256"]]
+  }
+)
+export type DocumentAcceptanceRow = RowOf<typeof document_acceptances>
+
+/**
+ * How documents look and what they say around their facts, by store and type: a row for a store and a type, one for
+ * either, one for neither. Each field is taken from the narrowest row that has it.
+ */
+export const document_layouts = table(
+  "document_layouts",
+  {
+    store_id: ref("stores", { nullable: true, on_delete: "delete" }),
+    document_type: choice(labelsOf(document_types), { nullable: true, any_case: true }),
+    logo_attachment_id: ref("attachments", { nullable: true, on_null: "clear", on_delete: "clear" }),
+    /** `#rrggbb`, of headings and lines. */
+    accent: text({ nullable: true, max: 7, on_null: "clear" }),
+    page_size: choice({ A4: "A4", LETTER: "Letter" }, { nullable: true, any_case: true }),
+    /** Liquid, with the fields of the type: above the lines, below the totals, and at the foot of each page. */
+    intro: longText({ nullable: true, max: 5_000, on_null: "clear" }),
+    terms: longText({ nullable: true, max: 50_000, on_null: "clear" }),
+    footer: longText({ nullable: true, max: 2_000, on_null: "clear" }),
+    mail_subject: text({ nullable: true, on_null: "clear" }),
+    mail_text: longText({ nullable: true, max: 5_000, on_null: "clear" })
+  },
+  { visibility: { all_columns: "everyone" }, indexes: [["store_id", "document_type"]] }
+)
+export type DocumentLayoutRow = RowOf<typeof document_layouts>

@@ -1,0 +1,20 @@
+/** Procurement as a whole: orders to suppliers, receipts and returns, resolutions of shortages. */
+import type { Slice } from "../kernel/catalogue.ts"
+import { procurementEvents } from "./events.ts"
+import { orderEndpoints } from "./orders/api.ts"
+import { receivingEndpoints } from "./receiving/api.ts"
+import { receivingEvents } from "./receiving/events.ts"
+import { resolutionEndpoints } from "./resolutions/api.ts"
+import {
+  purchase_order_items,
+  purchase_order_receipt_lines,
+  purchase_order_receipts,
+  purchase_orders
+} from "./schema.ts"
+
+export const procurementSlice: Slice = {
+  name: "procurement",
+  tables: [purchase_orders, purchase_order_items, purchase_order_receipts, purchase_order_receipt_lines],
+  events: [...procurementEvents, ...receivingEvents],
+  endpoints: [...orderEndpoints, ...receivingEndpoints, ...resolutionEndpoints]
+}

@@ -1,0 +1,5 @@
+/** What documents need a server for: drawing, files, public pages. */
+import type { ServerSlice } from "../server-slice.ts"
+import { linkEndpoints } from "./link-api.ts"
+
+export const documentsServerSlice: ServerSlice = { name: "documents_server", endpoints: [...linkEndpoints] }
