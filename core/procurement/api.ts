@@ -5,6 +5,7 @@ import { orderEndpoints } from "./orders/api.ts"
 import { receivingEndpoints } from "./receiving/api.ts"
 import { receivingEvents } from "./receiving/events.ts"
 import { resolutionEndpoints } from "./resolutions/api.ts"
+import { purchaseOrderResource } from "./resources.ts"
 import {
   purchase_order_items,
   purchase_order_receipt_lines,
@@ -15,6 +16,7 @@ import {
 export const procurementSlice: Slice = {
   name: "procurement",
   tables: [purchase_orders, purchase_order_items, purchase_order_receipts, purchase_order_receipt_lines],
+  resources: [purchaseOrderResource],
   events: [...procurementEvents, ...receivingEvents],
   endpoints: [...orderEndpoints, ...receivingEndpoints, ...resolutionEndpoints]
 }
