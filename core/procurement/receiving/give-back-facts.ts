@@ -2,9 +2,9 @@
 import { Effect } from "effect"
 import type { Failure } from "../../kernel/endpoint.ts"
 import { lockStreams } from "../../kernel/engine.ts"
-import { bindings } from "../../kernel/store/statement.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { type DemandRow, demands } from "../../demands/schema.ts"
+import { opportunity_items } from "../../opportunities/lines/schema.ts"
 import { opportunities } from "../../opportunities/schema.ts"
 import { container_items } from "../../packing/schema.ts"
 import { bulk, products } from "../../products/schema.ts"
@@ -60,16 +60,24 @@ const inHouse = Effect.fnUntraced(function* (
     stock_category: 10,
     given_back_at: null
   })
-  const bound = bindings(store.dialect)
-  const out = yield* store.run<{ product_id: number; quantity: number | string }>(
-    `select c.product_id, sum(case when i.item_id = c.product_id then i.dispatched_quantity - i.returned_quantity ` +
-      `else c.quantity end) as quantity from ${demands.name} c ` +
-      "left join opportunity_items i on c.source_type = 'opportunity_item' and i.id = c.source_id " +
-      `where c.product_id in (${product_ids.map(bound.bind).join(", ")}) and c.store_id = ${bound.bind(store_id)} ` +
-      'and c.asset_id is null and c.is_active = true and c."out" = true group by c.product_id',
-    bound.values
+  const out = (yield* store.find(demands, { product_id: product_ids, store_id, is_active: true, out: true })).filter(
+    ({ asset_id }) => asset_id === null
   )
-  const away = new Map(out.map(({ product_id, quantity }) => [Number(product_id), exact(quantity)]))
+  const lines = new Map(
+    (yield* store.getMany(
+      opportunity_items,
+      out.filter(({ source_type }) => source_type === "opportunity_item").map(({ source_id }) => source_id)
+    )).map((line) => [line.id, line])
+  )
+  const away = new Map<number, ExactNumber>()
+  for (const { product_id, quantity, source_id, source_type } of out) {
+    const line = source_type === "opportunity_item" ? lines.get(source_id) : undefined
+    const gone =
+      line?.item_id === product_id
+        ? exact(line.dispatched_quantity).minus(line.returned_quantity)
+        : exact(quantity)
+    away.set(product_id, gone.plus(away.get(product_id) ?? 0))
+  }
   return new Map(
     product_ids.map((id) => [
       id,
