@@ -7,6 +7,7 @@ import { type Answer, get, type SharedDraft } from "../../core/kernel/endpoint.t
 import { choice } from "../../core/kernel/field.ts"
 import type { Failure } from "../../core/kernel/failure.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
+import { tellPdf } from "../webhooks/telling.ts"
 import { drawingRefused, drawn, logoOf } from "./draw.ts"
 
 const pdf = {
@@ -51,6 +52,7 @@ export const invoicePdf = get(`${path}/{id}/pdf`, {
       const document = yield* invoicePaper(invoice, settings, yield* logoOf(settings))
       const options = yield* carried(values.format, invoiceXml(invoice, settings, "cii"))
       const { bytes } = yield* Effect.catch(drawn(document, options), drawingRefused)
+      yield* tellPdf("Invoice", invoice.id)
       return answerOf(invoiceFileName(invoice), bytes)
     })
 })
@@ -65,6 +67,7 @@ export const creditNotePdf = get(`${credit_notes_path}/{id}/pdf`, {
       const document = yield* creditNotePaper(credit_note, settings, yield* logoOf(settings))
       const options = yield* carried(values.format, creditNoteXml(credit_note, settings, "cii"))
       const { bytes } = yield* Effect.catch(drawn(document, options), drawingRefused)
+      yield* tellPdf("CreditNote", credit_note.id)
       return answerOf(creditNoteFileName(credit_note), bytes)
     })
 })
