@@ -160,8 +160,8 @@ export type DocumentAcceptanceRow = RowOf<typeof document_acceptances>
 export const document_layouts = table(
   "document_layouts",
   {
-    store_id: ref("stores", { nullable: true, on_delete: "delete" }),
-    document_type: choice(labelsOf(document_types), { nullable: true, any_case: true }),
+    store_id: ref("stores", { nullable: true, on_null: "clear", on_delete: "delete" }),
+    document_type: choice(labelsOf(document_types), { nullable: true, on_null: "clear", any_case: true }),
     logo_attachment_id: ref("attachments", { nullable: true, on_null: "clear", on_delete: "clear" }),
     /** `#rrggbb`, of headings and lines. */
     accent: text({ nullable: true, max: 7, on_null: "clear" }),
@@ -171,8 +171,20 @@ export const document_layouts = table(
     terms: longText({ nullable: true, max: 50_000, on_null: "clear" }),
     footer: longText({ nullable: true, max: 2_000, on_null: "clear" }),
     mail_subject: text({ nullable: true, on_null: "clear" }),
-    mail_text: longText({ nullable: true, max: 5_000, on_null: "clear" })
+    mail_text: longText({ nullable: true, max: 5_000, on_null: "clear" }),
+    /** Store and type as one text, which is unique also where they are null. */
+    scope: text({ computed: true, hidden: true, max: 60 })
   },
-  { visibility: { all_columns: "everyone" }, indexes: [["store_id", "document_type"]] }
+  {
+    visibility: { all_columns: "everyone" },
+    indexes: [["store_id"]],
+    uniques: [
+      {
+        columns: ["scope"],
+        field: "document_type",
+        message: "There is a layout for this store and type already: change that one."
+      }
+    ]
+  }
 )
 export type DocumentLayoutRow = RowOf<typeof document_layouts>

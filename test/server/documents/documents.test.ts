@@ -182,11 +182,6 @@ describe.each(engines)("documents on %s", (engine) => {
     expect(row).toMatchObject({ status: "failed", download_url: null })
     expect(row.error).toContain("gone")
   })
-  it("a wrong text is a reason, too", async () => {
-    house.drawn.before = () => Effect.succeed({ fragments: { intro: "{% if %}" } })
-    const got = await generate(quotation())
-    expect(got.status).toBe(422)
-  })
   it("a defect in preparing is a failed document, not a job that hangs", async () => {
     house.drawn.before = () =>
       Effect.succeed({
