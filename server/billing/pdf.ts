@@ -4,6 +4,7 @@ import { creditNoteXml, invoiceXml } from "../../core/billing/einvoice/api.ts"
 import { credit_notes_path, one, one_credit_note, path, read, read_credit_notes } from "../../core/billing/paths.ts"
 import { typeOfInvoice } from "../../core/documents/content/invoices.ts"
 import { type DocumentSource, prepareDocument } from "../../core/documents/content/prepare.ts"
+import { document_types } from "../../core/documents/types.ts"
 import { type Answer, get, type SharedDraft } from "../../core/kernel/endpoint.ts"
 import { choice } from "../../core/kernel/field.ts"
 import type { Failure } from "../../core/kernel/failure.ts"
@@ -11,6 +12,7 @@ import { notFound } from "../../core/kernel/rejection.ts"
 import type { Settings } from "../../core/kernel/settings.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
 import { filledDocument } from "../documents/filled.ts"
+import { tellPdf } from "../webhooks/telling.ts"
 import { drawingRefused, drawn } from "./draw.ts"
 
 const pdf = {
@@ -57,6 +59,7 @@ const pdfOf = Effect.fnUntraced(function* (
     Effect.flatMap(filledDocument(prepared), (document) => drawn(document, options)),
     drawingRefused
   )
+  yield* tellPdf(document_types[source.document_type].of, source.documentable_id)
   return answerOf(prepared.file_name, bytes)
 })
 

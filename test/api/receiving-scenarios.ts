@@ -88,7 +88,11 @@ export const sceneOf = (n: string, by: Answering, looks: Array<Look>): Scene => 
         "opportunity"
       )
       const after = await made(
-        post(`/api/v1/opportunities/${opportunity.id}/items`, { name: "Line", item_id: product_id, quantity: String(quantity) }),
+        post(`/api/v1/opportunities/${opportunity.id}/items`, {
+          name: "Line",
+          item_id: product_id,
+          quantity: String(quantity)
+        }),
         "opportunity"
       )
       return { ...after, line: after.items[0] }
