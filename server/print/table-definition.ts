@@ -189,8 +189,9 @@ const chunksOf = (rows: ReadonlyArray<Drawn>, height_max: number): ReadonlyArray
 }
 /** Of a group's row and those below it, up to the next group. */
 const heightBelow = (rows: ReadonlyArray<Drawn>, at: number): number => {
-  const next = rows.findIndex((row, place) => place > at && row.is_group)
-  return rows.slice(at, next < 0 ? rows.length : next).reduce((sum, { height }) => sum + height, 0)
+  let sum = rows[at]?.height ?? 0
+  for (let next = at + 1; rows[next]?.is_group === false; next++) sum += rows[next]?.height ?? 0
+  return sum
 }
 
 const bodyRow = (frame: Frame, chunk: Chunk, totals: Totals | undefined, width: number): Array<TableCell> => {
