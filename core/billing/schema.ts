@@ -216,7 +216,9 @@ export const payments = table(
     paid_at: timestamp(),
     recorded_by: ref("users", { nullable: true, computed: true, on_delete: "keep" }),
     /** What a payment provider calls it: told twice, it is recorded once. */
-    external_id: text({ nullable: true, computed: true, hidden: true })
+    external_id: text({ nullable: true, computed: true, hidden: true }),
+    /** The payment that a refund gives back, where it says so. */
+    payment_id: ref("payments", { nullable: true, computed: true, live: false, on_delete: "keep" })
   },
   {
     ...ofInvoice,

@@ -21,6 +21,7 @@ import {
   invoiceUpdated,
   invoiceVoided
 } from "../events.ts"
+import { isInFuture } from "../future.ts"
 import { nextDocumentNumber } from "../numbering/series.ts"
 import { invoice_statuses, type InvoiceItemRow, type InvoiceRow, invoices, type NamedParty } from "../schema.ts"
 import type { CreateValues, SentItem, UpdateValues } from "./fields.ts"
@@ -260,7 +261,7 @@ export const issueInvoice = (
         )
       )
     const issued_at = asked.issued_at ?? context.now
-    if (issued_at > context.now)
+    if (isInFuture(issued_at, context.now))
       return yield* Result.fail(invalidField("issued_at", "The issued at field must not be in the future."))
     const due_at = asked.due_at ?? row.due_at ?? plusDays(issued_at, row.payment_terms_days ?? termsOf(member))
     if (due_at < issued_at)
