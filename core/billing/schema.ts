@@ -59,6 +59,15 @@ export interface NamedParty extends JsonObject {
   readonly account_number: string | null
 }
 
+/** How rows of a rate are reported to an electronic invoice, in that standard's letters; without a rate: untaxed rows. */
+export interface VatReport extends JsonObject {
+  readonly tax_rate_id: number | null
+  readonly name: string
+  /** Null: the percentage decides. */
+  readonly category: "S" | "Z" | "E" | "AE" | "O" | null
+  readonly reason: string | null
+}
+
 /** Money in the currency of the row's `currency_code`; deductions and credits are negative. */
 const amount = () => money({ currency: "currency_code", computed: true, default: 0, signed: true })
 const currencyOfRow = () => text({ max: 3, computed: true, hidden: true })
@@ -115,12 +124,14 @@ const invoiceColumns = {
   /** When `invoice.overdue` was recorded: that happens once, whatever becomes of the invoice later. */
   overdue_told_at: timestamp({ nullable: true, computed: true, hidden: true }),
   billed_to: party(),
-  billed_by: party()
+  billed_by: party(),
+  /** As the rates of its rows were when it was issued; null of drafts and of invoices from before this was kept. */
+  vat_reports: json<ReadonlyArray<VatReport> | null>({ form: "array", nullable: true, computed: true, hidden: true })
 }
 export const invoices = table("invoices", invoiceColumns, {
   visibility: seen,
   named_by: ["number", "subject"],
-  bookkeeping: ["overdue_told_at", "billed_to", "billed_by"],
+  bookkeeping: ["overdue_told_at", "billed_to", "billed_by", "vat_reports"],
   soft_delete: true,
   lease_block_size: 100,
   indexes: [

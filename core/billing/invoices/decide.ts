@@ -23,7 +23,14 @@ import {
 } from "../events.ts"
 import { isInFuture } from "../future.ts"
 import { nextDocumentNumber } from "../numbering/series.ts"
-import { invoice_statuses, type InvoiceItemRow, type InvoiceRow, invoices, type NamedParty } from "../schema.ts"
+import {
+  invoice_statuses,
+  type InvoiceItemRow,
+  type InvoiceRow,
+  invoices,
+  type NamedParty,
+  type VatReport
+} from "../schema.ts"
 import type { CreateValues, SentItem, UpdateValues } from "./fields.ts"
 import { type ItemFacts, itemsFrom, taxedItems } from "./items.ts"
 
@@ -226,6 +233,7 @@ export interface IssueFacts {
   readonly member: MemberRow | undefined
   readonly billed_to: NamedParty | null
   readonly billed_by: NamedParty
+  readonly vat_reports: ReadonlyArray<VatReport>
   /** Deposits its rows take off that an issued invoice takes off already, or that were undone. */
   readonly spent_deposits: ReadonlyArray<string>
   /** Deposits its rows take more off for than is left of them, because part was credited. */
@@ -274,7 +282,8 @@ export const issueInvoice = (
       issued_at,
       due_at,
       billed_to: facts.billed_to,
-      billed_by: facts.billed_by
+      billed_by: facts.billed_by,
+      vat_reports: facts.vat_reports
     }
     return { events: [invoiceIssued.make(invoiceChange(row, set))], result: { id: row.id } }
   })

@@ -31,6 +31,7 @@ const known: IssueFacts = {
   member,
   billed_to: party("Ann Ltd"),
   billed_by: party("Northlight"),
+  vat_reports: [{ tax_rate_id: 1, name: "20 %", category: null, reason: null }],
   spent_deposits: [],
   exceeded_deposits: []
 }
@@ -46,7 +47,7 @@ const undo =
   (more: Partial<VoidFacts> = {}) =>
   (facts: Parameters<typeof invoiceIn>[0]) =>
     voidInvoice(invoiceIn(facts), { credit_notes: 0, deducted_by: [], ...more }, "Typed twice", facts.context)
-const parties = { billed_to: party("Ann Ltd"), billed_by: party("Northlight") }
+const { billed_by, billed_to, vat_reports } = known
 const issuedWith = (set: object, was: object = {}) => ({
   stream: "invoice:1",
   type: "invoice.issued",
@@ -61,7 +62,9 @@ const issuedWith = (set: object, was: object = {}) => ({
       paid_at: null,
       issued_at: decided_at,
       due_at: "2026-07-02T12:00:00.000Z",
-      ...parties,
+      billed_to,
+      billed_by,
+      vat_reports,
       ...set
     },
     was: {
@@ -75,6 +78,7 @@ const issuedWith = (set: object, was: object = {}) => ({
       due_at: null,
       billed_to: null,
       billed_by: null,
+      vat_reports: null,
       ...was
     }
   }
