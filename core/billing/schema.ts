@@ -132,6 +132,7 @@ export const invoices = table("invoices", invoiceColumns, {
   visibility: seen,
   named_by: ["number", "subject"],
   bookkeeping: ["overdue_told_at", "billed_to", "billed_by", "vat_reports"],
+  days: ["issued_at", "due_at"],
   soft_delete: true,
   lease_block_size: 100,
   indexes: [
@@ -234,6 +235,7 @@ export const payments = table(
   {
     ...ofInvoice,
     named_by: ["reference"],
+    days: ["paid_at"],
     lease_block_size: 100,
     indexes: [["invoice_id", "paid_at"], ["member_id"], ["paid_at"]],
     uniques: [{ columns: ["external_id"], field: "external_id", message: "This payment has been recorded already." }]
@@ -267,6 +269,7 @@ export const credit_notes = table(
     ...ofInvoice,
     named_by: ["number"],
     bookkeeping: ["billed_to", "billed_by"],
+    days: ["issued_at"],
     indexes: [
       ["number_folded"],
       ["invoice_id"],
