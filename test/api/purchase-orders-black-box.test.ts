@@ -140,7 +140,12 @@ describe.each(engines)("A purchase order, on %s (rules/billing 2.2, 2.3)", (engi
   })
   it.each(["archived", "venue", "user"])("is refused for a supplier who is %s", async (kind) => {
     const membership_type = kind === "archived" ? "organisation" : kind
-    const { id } = await yard.made("/members", { name: "No supplier", membership_type })
+    if (kind === "user") await yard.made("/users", { name: "Ann", email: "ann@example.com", roles: [], active: true })
+    else await yard.made("/members", { name: "No supplier", membership_type })
+    const { members } = await yard.get(
+      `/members?q[membership_type_eq]=${membership_type}&sort=-created_at&per_page=100`
+    )
+    const { id } = members.find((one: any) => kind === "user" || one.name === "No supplier")
     if (kind === "archived") expect((await yard.remove(`/members/${id}`)).status).toBe(204)
     expect(refusal(await yard.post("/purchase_orders", { supplier_id: id }))).toEqual([422, "supplier_id"])
   })
@@ -233,9 +238,9 @@ describe.each(engines)("A purchase order, on %s (rules/billing 2.2, 2.3)", (engi
     const supplier_id = await yard.organisation_of(kind === "no class" ? {} : { sale_tax_class_id: yard.organisation })
     expect(sums(await yard.order({ supplier_id }))).toEqual(["100.00", "0.00", "100.00"])
   })
-  it("is not taxed where no rule joins supplier and class", async () => {
+  it("is taxed by the rule of the default classes where none joins supplier and class (rules/conventions 17)", async () => {
     expect(sums(await yard.order({ items: [row("100.00", { tax_class_id: yard.exempt })] }))).toEqual([
-      ...["100.00", "0.00", "100.00"]
+      ...["100.00", "20.00", "120.00"]
     ])
   })
 
@@ -425,7 +430,7 @@ describe.each(engines)("Who may do what with purchase orders, on %s (interface 5
   const sent = async (): Promise<string> => `/purchase_orders/${(await yard.sent()).id}`
   type Case = readonly [string, string, () => Promise<string>, string, string, number, ((path: string) => any)?]
   const cases: ReadonlyArray<Case> = [
-    ["list", "GET", async () => "/purchase_orders", "read", "view", 200],
+    ["list", "GET", async () => (await draft()).replace(/\/\d+$/, ""), "read", "view", 200],
     ["show", "GET", draft, "read", "view", 200],
     ["create", "POST", async () => "/purchase_orders", "write", "create", 201, () => ({ supplier_id: yard.supplier })],
     ["update", "PUT", draft, "write", "edit", 200, () => ({ subject: "New" })],
