@@ -1,6 +1,7 @@
 /** Documents from outside: rules/billing 3, the rulings, and the interface 2.8, 3.4, 4.9, 5 and 6. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { engines } from "../app.ts"
+import { formOf } from "../server/files/sending.ts"
 import { now, refusal } from "./billing-black-box.ts"
 import {
   ended,
@@ -28,13 +29,7 @@ const word_of = (type: string): string =>
 
 /** One thing of each kind that documents are made of. */
 const sourcesOf = async (yard: Yard) => {
-  const job = await yard.job(
-    [
-      { name: "Stage", unit_price: "100.00" },
-      { name: "Stand", unit_price: "0.00", transaction_type: 0 }
-    ],
-    { subject: "Winter gala" }
-  )
+  const job = await yard.job([{ name: "Stage", unit_price: "100.00" }], { subject: "Winter gala" })
   const invoice = await yard.issued({ store_id: 1, subject: "Winter bill" })
   const credited = await yard.issued()
   return {
@@ -411,7 +406,7 @@ describe.each(engines)("What documents say, on %s (rulings, rules/billing 3)", (
     ["order_confirmation", ["Winter gala", "Payer", "Northlight Rental", "Stage", "100.00", "120.00"], ["VOID"]],
     ["pick_list", ["Winter gala", "Stage"], ["120.00", "VOID"]],
     ["delivery_note", ["Winter gala", "Payer", "Stage"], ["120.00", "VOID"]],
-    ["return_note", ["Winter gala", "Payer", "Stand"], ["120.00", "VOID"]],
+    ["return_note", ["Winter gala", "Payer"], ["120.00", "VOID"]],
     ["invoice", ["Winter bill", "Payer", "Northlight Rental", "0000000001", "Stage", "120.00"], ["DRAFT", "VOID"]],
     ["proforma_invoice", ["Payer", "Stage", "120.00"], ["DRAFT", "VOID"]],
     ["deposit_invoice", ["Payer", "Stage", "120.00"], ["DRAFT", "VOID"]],
@@ -434,6 +429,27 @@ describe.each(engines)("What documents say, on %s (rulings, rules/billing 3)", (
     await yard.made(`/invoices/${id}/void`)
     const words = await read(document_type, { documentable_id: id })
     expect([words.includes("VOID"), words.includes("DRAFT")]).toEqual([true, false])
+  })
+  it("a return note names what is out", async () => {
+    const unit = await yard.made("/stock_levels", { product_id: yard.lamp, store_id: 1, serial_number: "OUT-1" })
+    const { id, items } = await yard.job([{ name: "Lamp", item_id: yard.lamp, transaction_type: 0 }])
+    const before = await read("return_note", { documentable_id: id })
+    for (const step of ["convert_to_quotation", "convert_to_order"]) await yard.made(`/opportunities/${id}/${step}`)
+    const allocations = [{ opportunity_item_id: items[0].id, stock_level_id: unit.id }]
+    await yard.made(`/opportunities/${id}/quick_allocate`, { allocations })
+    const asset_ids = (await yard.get(`/opportunities/${id}/assets`)).assets.map((one: any) => one.id)
+    for (const step of ["quick_prepare", "quick_book_out"])
+      await yard.made(`/opportunities/${id}/${step}`, { asset_ids })
+    const after = await read("return_note", { documentable_id: id })
+    expect([before.includes("OUT-1"), after.includes("OUT-1"), after.includes("Lamp")]).toEqual([false, true, true])
+  })
+  it("an order to a supplier is made only by who may see costs", async () => {
+    const made = async (...held: ReadonlyArray<string>) => {
+      const token = await yard.tokenOf(["documents.create", "purchase_orders.view", ...held], ["*"])
+      const body = { ...sourceOf(sources, "purchase_order"), document_type: "purchase_order" }
+      return (await yard.ask("POST", "/documents/generate", body, { token })).status
+    }
+    expect([await made(), await made("costs.view")]).toEqual([403, 201])
   })
   it("a draft order to a supplier says DRAFT, one that was sent does not", async () => {
     const { id } = await yard.order()
@@ -751,3 +767,90 @@ describe.each(engines)("What others are told of documents, on %s (rules/billing 
     await ear.close()
   })
 })
+
+describe.each(engines)(
+  "The nineteen operations stand in the interface, on %s (interface 4.9, 4.12, rules/conventions)",
+  (engine) => {
+    let yard: Yard
+    let sources: Sources
+    let press: Press
+    beforeAll(async () => {
+      yard = await openYard(engine)
+      sources = await sourcesOf(yard)
+      press = pressOf(yard, () => sources)
+    })
+    afterAll(() => yard.close())
+
+    it.each([
+      ...["get /purchase_orders", "get /purchase_orders/{}", "post /purchase_orders", "put /purchase_orders/{}"],
+      ...["delete /purchase_orders/{}", "post /purchase_orders/{}/send", "post /purchase_orders/{}/receive"],
+      ...["post /purchase_orders/{}/cancel", "get /documents", "get /documents/{}", "post /documents/generate"],
+      ...["post /documents/batch_generate", "post /documents/{}/finalise", "post /documents/{}/void"],
+      ...["post /documents/{}/public_link", "put /documents/{}/public_link", "delete /documents/{}/public_link"],
+      ...["get /document_types", "get /document_types/{}/fields"]
+    ])("%s", async (operation) => {
+      const { paths } = await yard.get("/openapi.json")
+      const described = Object.entries<object>(paths).flatMap(([path, methods]) =>
+        Object.keys(methods).map((method) => `${method} ${path.replace("/api/v1", "").replaceAll(/\{\w+\}/g, "{}")}`)
+      )
+      expect(described).toContain(operation)
+    })
+    it("drawing weighs five, reading one (rules/conventions 16)", async () => {
+      const { endpoints } = await yard.get("/endpoints")
+      const weights = (method: string, uri: string) =>
+        endpoints
+          .filter((one: any) => one.method === method && one.uri === `/api/v1${uri}`)
+          .map((one: any) => one.price_weight)
+      expect(weights("POST", "/documents/generate")).toEqual([5])
+      expect(weights("POST", "/documents/batch_generate")).toEqual([5])
+      expect([...weights("GET", "/documents"), ...weights("POST", "/purchase_orders")]).toEqual([1, 1])
+    })
+    it("documents are shown by a view of one's own", async () => {
+      const { id, document_number } = await press.drawn("pick_list")
+      const view = await yard.made("/custom_views", {
+        ...{ name: "Picks", entity_type: "documents", visibility: "personal" },
+        ...{ columns: ["document_number", "status"], sort_column: "document_number" },
+        filters: [{ field: "document_type", predicate: "eq", value: "pick_list" }]
+      })
+      const { documents } = await yard.get(`/documents?view_id=${view.id}`)
+      expect(documents).toEqual([{ id, document_number, status: "generated" }])
+      expect((await yard.ask("GET", `/purchase_orders?view_id=${view.id}`)).status).toBe(404)
+    })
+    it("files are attached to orders", async () => {
+      const { id } = await yard.order()
+      const { bytes, type } = await formOf([
+        ["attachable_type", "PurchaseOrder"],
+        ["attachable_id", String(id)],
+        ["file", new Blob(["An offer"], { type: "text/plain" }), "offer.txt"]
+      ])
+      const got = await yard.ask("POST", "/attachments", undefined, { bytes, headers: { "content-type": type } })
+      expect([got.status, got.body.attachment?.attachable_id], got.text).toEqual([201, id])
+    })
+    it("two who finalise or void at once do it once", async () => {
+      for (const name of ["finalise", "void"]) {
+        const { id } = await press.drawn("quotation")
+        const got = await Promise.all([1, 2, 3].map(() => press.act(id, name)))
+        expect([name, got.map((one) => one.status).toSorted()]).toEqual([name, [200, 422, 422]])
+      }
+    })
+    it("many who draw at once have a number each", async () => {
+      const all = await Promise.all(Array.from({ length: 6 }, () => press.drawn("pick_list")))
+      expect(new Set(all.map((one) => one.document_number)).size).toBe(6)
+      expect(all.map((one) => one.status)).toEqual(Array(6).fill("generated"))
+    })
+    it("many who order at once have a number each, without a hole", async () => {
+      const numbers = (await Promise.all(Array.from({ length: 6 }, () => yard.order()))).map((one) =>
+        Number(one.number)
+      )
+      expect(numbers.toSorted((a, b) => a - b)).toEqual(numbers.map((_, at) => Math.min(...numbers) + at))
+    })
+    it("the wrong verb is answered with the right ones", async () => {
+      const { id } = await yard.order()
+      for (const path of [`/purchase_orders/${id}/send`, "/documents/generate"]) {
+        const got = await yard.ask("GET", path)
+        expect([path, got.status === 405 || got.status === 404]).toEqual([path, true])
+        if (got.status === 405) expect(got.headers["allow"]).toContain("POST")
+      }
+    })
+  }
+)
