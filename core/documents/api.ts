@@ -5,12 +5,13 @@ import { documentTypeEndpoints } from "./content/api.ts"
 import { documentEvents } from "./events.ts"
 import { documentEndpoints } from "./lifecycle-api.ts"
 import { linkEvents } from "./links/events.ts"
+import { documentResource } from "./resources.ts"
 import { document_acceptances, document_layouts, document_links, document_snapshots, documents } from "./schema.ts"
 
 export const documentsSlice: Slice = {
   name: "documents",
   tables: [documents, document_snapshots, document_links, document_acceptances, document_layouts],
-  resources: [...(layoutsSlice.resources ?? [])],
+  resources: [documentResource, ...(layoutsSlice.resources ?? [])],
   events: [...documentEvents, ...linkEvents, ...(layoutsSlice.events ?? [])],
   endpoints: [...documentEndpoints, ...documentTypeEndpoints, ...(layoutsSlice.endpoints ?? [])]
 }

@@ -42,6 +42,8 @@ export const documents = table(
     uuid: text({ nullable: true, computed: true, hidden: true, max: 36 }),
     file_name: text({ nullable: true, computed: true, hidden: true }),
     sha256: text({ nullable: true, computed: true, hidden: true, max: 64 }),
+    /** It was drawn of a draft, and says so on every page. */
+    of_draft: boolean({ computed: true, hidden: true, default: false }),
     generated_at: timestamp({ nullable: true, computed: true }),
     finalised_at: timestamp({ nullable: true, computed: true }),
     voided_at: timestamp({ nullable: true, computed: true }),
@@ -81,7 +83,10 @@ export type DocumentRow = RowOf<typeof documents>
 const ofDocument = { stream: { entity: "document", column: "document_id" }, visibility: seen } as const
 const documentId = () => ref("documents", { computed: true, live: false, on_delete: "keep" })
 
-/** What a document says, as a tree of blocks: a file of JSON, from which the same pages are drawn for ever. */
+/**
+ * What a document is drawn from: its tree of blocks, a file of JSON, and the pictures that names. The same pages come of
+ * them for ever, whatever becomes of the source or of the logo.
+ */
 export const document_snapshots = table(
   "document_snapshots",
   {

@@ -36,18 +36,24 @@ const withoutPictures = (document: PrintDocument, kept: ReadonlyMap<string, unkn
   )
 })
 
+/** The PDF, with what it was drawn from: a picture that cannot be had is no part of that. */
 export const drawn = Effect.fnUntraced(function* (
   document: PrintDocument,
   options: Pick<DrawOptions, "limit_millis" | "carried_xml"> = {}
 ) {
   const { renderer } = yield* serverContext
   const pictures = yield* picturesFor(document)
-  const whole = withoutPictures(document, pictures)
-  return yield* renderer.pdf(whole, { ...options, pictures }).pipe(
+  const draw = (kept: ReadonlyMap<string, Uint8Array>) => {
+    const whole = withoutPictures(document, kept)
+    return Effect.map(renderer.pdf(whole, { ...options, pictures: kept }), (pdf) => ({
+      ...pdf,
+      document: whole,
+      pictures: kept
+    }))
+  }
+  return yield* draw(pictures).pipe(
     // What may be at fault is the logo, which is anybody's file.
-    Effect.catchTag("Undrawable", (failure) =>
-      pictures.size === 0 ? Effect.fail(failure) : renderer.pdf(withoutPictures(document, new Map()), options)
-    )
+    Effect.catchTag("Undrawable", (failure) => (pictures.size === 0 ? Effect.fail(failure) : draw(new Map())))
   )
 })
 
