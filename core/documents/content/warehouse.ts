@@ -12,7 +12,8 @@ import { type DocumentType } from "../types.ts"
 import type { DocumentSource, PreparedDocument } from "./source.ts"
 import { symbolFor } from "./warehouse-codes.ts"
 import { type WarehouseFacts, warehouseFacts } from "./warehouse-facts.ts"
-import { groupsOf, type PaperGroup, type PaperKind, type PaperRow } from "./warehouse-rows.ts"
+import type { PaperKind, PaperRow } from "./warehouse-lines.ts"
+import { groupsOf, type PaperGroup } from "./warehouse-rows.ts"
 import { type WarehouseWords, warehouseWords } from "./warehouse-words.ts"
 
 const isPaperKind = (type: DocumentType): type is PaperKind =>
