@@ -7,9 +7,8 @@ import { Effect } from "effect"
 import { document_types, type DocumentType } from "../../../core/documents/types.ts"
 import { hasOnePermission } from "../../../core/kernel/viewer.ts"
 import type { PrintDocument } from "../../../core/print/blocks.ts"
-import type { Json } from "../../../core/kernel/json.ts"
 import { isJsonObject } from "../../../core/kernel/json.ts"
-import { rowIn } from "../../answers.ts"
+import { plainJson, rowIn } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { CliError, exit_codes, usageError } from "../../exit-codes.ts"
 import { notePending, printAnswer } from "../../output/print.ts"
@@ -110,7 +109,7 @@ const printHere = async (context: CommandContext, wanted: Wanted): Promise<void>
         const has_texts = Object.keys(prepared.fragments).length > 0
         const filled = has_texts ? yield* renderer.texts(prepared.fragments, prepared.data) : {}
         const document = withoutPictures(prepared.compose(filled))
-        if (context.options.json === true) return context.printJson(asJson(document))
+        if (context.options.json === true) return context.printJson(plainJson(document))
         const content =
           wanted.format === "pdf"
             ? (yield* renderer.pdf(document, { limit_millis: background_limit_millis })).bytes
@@ -140,7 +139,6 @@ const withoutPictures = (document: PrintDocument): PrintDocument => {
       )
   return { ...document, blocks: kept(document.blocks) }
 }
-const asJson = (document: PrintDocument): Json => JSON.parse(JSON.stringify(document)) as Json
 
 /** Without a replica the server makes a document of it, which is kept there, and its PDF is fetched. */
 const printAtServer = async (context: CommandContext, wanted: Wanted): Promise<void> => {

@@ -98,8 +98,13 @@ const pairs = (given: ReadonlyArray<readonly [label: string, value: string | nul
 
 const when = ({ facts, language }: Writing, instant: string | null): string | null =>
   instant === null ? null : momentText(instant, facts.options.zone, language)
-const span = (writing: Writing, from: string | null, to: string | null): string =>
-  [...new Set([when(writing, from), when(writing, to)])].filter((one) => one !== null).join(" – ")
+/** The day is said once where both are on it. */
+const span = (writing: Writing, from: string | null, to: string | null): string => {
+  const [start, end] = [when(writing, from), when(writing, to)]
+  const day = start?.slice(0, start.indexOf(" ") + 1) ?? ""
+  const until = end !== null && day !== "" && end.startsWith(day) ? end.slice(day.length) : end
+  return [...new Set([start, until])].filter((one) => one !== null && one !== "").join(" – ")
+}
 
 /** Where it goes to the left, with the order's code for the scanner; when and for whom to the right. */
 const head = (writing: Writing): Block => {
