@@ -101,7 +101,7 @@ it("a person of the warehouse prints what is on their replica, and nobody withou
       permissions === undefined
         ? roles.roles.find((one: any) => one.name === "Warehouse")
         : (await ask("/roles", { name, permissions, level: 10 })).role
-    const { user } = await ask("/users", { name, email: `${name}@example.com`, role_ids: [role.id] })
+    const { user } = await ask("/users", { name, email: `${name}@example.com`, roles: [role.name], active: true })
     const { token } = await ask("/tokens", { name, abilities: ["*"], user_id: user.id })
     return token.secret ?? token.token ?? token
   }
