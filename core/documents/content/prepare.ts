@@ -2,26 +2,35 @@
  * What a document says, read from the store: by the server and, of papers of the warehouse, by devices as well. Reading
  * gives facts, texts with fields are filled in between (that needs a thread of its own), and `compose` is pure.
  */
-import { Effect } from "effect"
+import type { Effect } from "effect"
 import type { Failure } from "../../kernel/failure.ts"
 import type { Settings } from "../../kernel/settings.ts"
 import type { Store } from "../../kernel/store/store.ts"
+import type { DocumentType } from "../types.ts"
+import { prepareCreditNote, prepareInvoice } from "./invoices.ts"
+import { preparePurchase } from "./purchase.ts"
+import { prepareSales } from "./sales.ts"
 import type { DocumentSource, PreparedDocument } from "./source.ts"
-import { warehousePaper } from "./warehouse.ts"
+import { prepareWarehousePaper } from "./warehouse-brand.ts"
 
 export type { DocumentSource, PreparedDocument } from "./source.ts"
 
-/** Undefined where the source is gone or the type does not fit it. */
-export const prepareDocument = (
+type Prepare = (
   source: DocumentSource,
   settings: Settings
-): Effect.Effect<PreparedDocument | undefined, Failure, Store> => {
-  switch (source.document_type) {
-    case "pick_list":
-    case "delivery_note":
-    case "return_note":
-      return warehousePaper(source, settings)
-    default:
-      return Effect.succeed(undefined)
-  }
+) => Effect.Effect<PreparedDocument | undefined, Failure, Store>
+
+const prepare_by_type: { readonly [T in DocumentType]: Prepare } = {
+  quotation: prepareSales,
+  order_confirmation: prepareSales,
+  pick_list: prepareWarehousePaper,
+  delivery_note: prepareWarehousePaper,
+  return_note: prepareWarehousePaper,
+  invoice: prepareInvoice,
+  proforma_invoice: prepareInvoice,
+  deposit_invoice: prepareInvoice,
+  credit_note: prepareCreditNote,
+  purchase_order: preparePurchase
 }
+/** Undefined where the source is gone or the type does not fit it. */
+export const prepareDocument: Prepare = (source, settings) => prepare_by_type[source.document_type](source, settings)

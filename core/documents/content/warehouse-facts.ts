@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { loadStockedProducts } from "../../availability/load-products.ts"
 import type { StockedProduct } from "../../availability/snapshot.ts"
-import { type PaperOptions } from "../../billing/paper/document.ts"
+import { type PaperOptions } from "../../billing/paper/letter.ts"
 import { paperOptions } from "../../billing/paper/facts.ts"
 import { buyerOf, chosenContact, sellerOf } from "../../billing/parties.ts"
 import type { NamedParty } from "../../billing/schema.ts"
