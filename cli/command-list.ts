@@ -43,7 +43,7 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     load: () => import("./commands/quote/quote.ts")
   },
   orders: {
-    usage_line: ["orders list|show|history|…", "orders by id or number"],
+    usage_line: ["orders list|show|history|print|…", "orders by id or number; print: their papers, offline too"],
     load: () => import("./commands/orders/orders.ts"),
     noun: "opportunities"
   },
