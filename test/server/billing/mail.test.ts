@@ -113,7 +113,7 @@ describe.each(engines)("an invoice by e-mail on %s", (engine) => {
     expect((await billing.must("system/jobs")).jobs).toEqual([])
   })
   it("goes to as many as one message takes, the blind copy of the store beside them", async () => {
-    const { app, billing, smtp } = await opened()
+    const { billing, smtp } = await opened()
     const many = (count: number, at: string) => Array.from({ length: count }, (_, n) => `n${n}@${at}.example`)
     await billing.must("settings/mail", { settings: { always_bcc: "books@own.example" } }, "PUT")
     const { id } = await billing.issued(await billing.member("A"))
