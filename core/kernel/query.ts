@@ -11,6 +11,7 @@ import type { Field } from "./field.ts"
 import { type CustomColumn, documentColumn, type FilterTarget, plainColumn } from "./filter-target.ts"
 import { type FlagFilter, flagSql, type NamedFilterValue, type RelatedFilter } from "./declared-filters.ts"
 import { isStorableText, wholeNumber } from "./input.ts"
+import { sameJson } from "./json.ts"
 import { moneySql } from "./money-filter.ts"
 import type { Dialect } from "./store/dialect.ts"
 import { type Bindings, quote } from "./store/statement.ts"
@@ -195,8 +196,10 @@ const namedSql = (
   const any = [
     // In one list: SQLite lets no expression nest a thousand deep, which a long row of "or" does.
     ...(numbers.length === 0 ? [] : [`${quote(column)} in (${numbers.map(bound.bind).join(", ")})`]),
+    // A value under two names is compared once: an "or" keeps databases from the index that also sorts.
     ...names
       .filter(({ name }) => asked.has(caseName(name)))
+      .filter(({ where }, at, all) => all.findIndex((one) => sameJson(one.where, where)) === at)
       .map(
         ({ where }) =>
           `(${Object.entries(where)

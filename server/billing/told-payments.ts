@@ -189,7 +189,8 @@ const recordRefunded = ({ amount, currency, payment_id }: ToldRefund, delivery: 
       return yield* givenUp(
         `Of payment ${payment_id} ${textOf(more, currency)} were given back, and refund ${same.id} of ` +
           `${textOf(same.amount, currency)} on ${nameOf(invoice)} may be that: it names no payment_id. ` +
-          `If it is another refund, record this one by hand with payment_id ${paid.id}; if it is the same, nothing is left to do.`
+          `If it is another refund, record this one by hand with payment_id ${paid.id}; ` +
+          "if it is the same, nothing is left to do."
       )
     const money = {
       payment_id: paid.id,
