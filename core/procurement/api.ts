@@ -7,6 +7,7 @@ import { receivingEvents } from "./receiving/events.ts"
 import { goodsGivenBack, goodsTakenIn } from "./receiving/intake.ts"
 import { resolutionEndpoints } from "./resolutions/api.ts"
 import { purchaseOrderResource } from "./resources.ts"
+import { onOrderFollows } from "./resolutions/on-order.ts"
 import {
   purchase_order_items,
   purchase_order_receipt_lines,
@@ -20,5 +21,5 @@ export const procurementSlice: Slice = {
   resources: [purchaseOrderResource],
   events: [...procurementEvents, ...receivingEvents],
   endpoints: [...orderEndpoints, ...receivingEndpoints, ...resolutionEndpoints],
-  react: [goodsTakenIn, goodsGivenBack]
+  react: [goodsTakenIn, goodsGivenBack, onOrderFollows]
 }
