@@ -112,6 +112,19 @@ export const products = table("products", columns, {
           "purchase_cost_group_id"
         )
       },
+      // What a line of an order takes from its product (rules/billing 2.3); costs only for those who may see them.
+      {
+        to: ["purchase_orders.*"],
+        columns: [
+          "name",
+          "stock_method",
+          "sub_rental_price",
+          "purchase_price",
+          "purchase_tax_class_id",
+          "sub_rental_cost_group_id",
+          "purchase_cost_group_id"
+        ]
+      },
       { to: ["activities.*"], columns: ["name"] }
     ]
   },

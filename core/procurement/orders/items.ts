@@ -56,14 +56,15 @@ export const itemsFrom = (
     }
     const given = Array.isArray(raw) ? raw[at] : undefined
     const before = one.id === null ? undefined : unsent.get(one.id)
-    if (one.id !== null && before === undefined)
+    if (one.id !== null && before === undefined) {
       fail("id", "The order has no such line left; leave the id out to add one.")
+      return newItem(header)
+    }
     if (before !== undefined) unsent.delete(before.id)
     const asked = merged(header, { sent: one, given: isJsonObject(given) ? given : {}, before }, facts, fail)
-    const is_unknown = one.id !== null && before === undefined
     const row = {
       ...asked,
-      id: before?.id ?? (is_unknown ? 0 : context.id(purchase_order_items)),
+      id: before?.id ?? context.id(purchase_order_items),
       sort_order: one.sort_order ?? at
     }
     checkRow(header, row, facts, fail)
