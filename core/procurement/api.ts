@@ -8,6 +8,7 @@ import { goodsGivenBack, goodsTakenIn } from "./receiving/intake.ts"
 import { resolutionEndpoints } from "./resolutions/api.ts"
 import { purchaseOrderResource } from "./resources.ts"
 import { onOrderFollows } from "./resolutions/on-order.ts"
+import { procurementSettings } from "./return-due.ts"
 import {
   purchase_order_items,
   purchase_order_receipt_lines,
@@ -21,5 +22,6 @@ export const procurementSlice: Slice = {
   resources: [purchaseOrderResource],
   events: [...procurementEvents, ...receivingEvents],
   endpoints: [...orderEndpoints, ...receivingEndpoints, ...resolutionEndpoints],
+  settings: procurementSettings,
   react: [goodsTakenIn, goodsGivenBack, onOrderFollows]
 }

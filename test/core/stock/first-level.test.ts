@@ -52,7 +52,8 @@ const level = (product_id: number, store_id: number, id = 1_001): NewEvent => ({
     custom_fields: {},
     is_gone: false,
     is_sub_hired: false,
-    given_back_at: null
+    given_back_at: null,
+    purchase_order_item_id: null
   }
 })
 const recording =
