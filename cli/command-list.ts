@@ -76,6 +76,10 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     usage_line: ["scan out ORDER · scan in [ORDER]", "book out and check in by code"],
     load: () => import("./commands/scan/scan.ts")
   },
+  receive: {
+    usage_line: ["receive PO [--file F]", "receive goods from a supplier by code, at the dock and offline"],
+    load: () => import("./commands/receive/receive.ts")
+  },
   attach: {
     usage_line: ["attach TARGET FILE… [--category C]", "files to member:12, order:9, unit:BARCODE …; offline too"],
     load: () => import("./commands/attach/attach.ts")
