@@ -14,7 +14,13 @@ let invoice: { readonly id: number; readonly number: string }
 beforeAll(async () => {
   place = await openPlace()
   expect((await run(place, ["login", place.url, "--token", owner_token, "--name", "van"])).code).toBe(0)
-  const { member } = await remotely("api", "POST", "/members", "-d", '{"name":"Ann Ltd","membership_type":"organisation"}')
+  const { member } = await remotely(
+    "api",
+    "POST",
+    "/members",
+    "-d",
+    '{"name":"Ann Ltd","membership_type":"organisation"}'
+  )
   const body = JSON.stringify({ member_id: member.id, items: [{ name: "Lamp", unit_price: "50.00" }] })
   const made = (await remotely("api", "POST", "/invoices", "-d", body)).invoice
   invoice = (await remotely("api", "POST", `/invoices/${made.id}/issue`, "-d", "{}")).invoice
@@ -34,7 +40,16 @@ it("is made of an invoice by its number, and fetched at once", async () => {
   expect(JSON.parse(made.out).document).toMatchObject({ file, bytes: readFileSync(file).length })
 })
 it("is recorded without a network, and fetched by its number once the server drew it", async () => {
-  const made = await run(place, ["documents", "generate", "--type", "invoice", "--invoice", invoice.number, "--json", "--offline"])
+  const made = await run(place, [
+    "documents",
+    "generate",
+    "--type",
+    "invoice",
+    "--invoice",
+    invoice.number,
+    "--json",
+    "--offline"
+  ])
   expect(made.code, made.err).toBe(0)
   const { document } = JSON.parse(made.out)
   expect(document).toMatchObject({ status: "pending", document_number: null })
@@ -57,9 +72,7 @@ it("is recorded without a network, and fetched by its number once the server dre
 it("is made in a batch by the server", async () => {
   const { count, job_id } = await remotely("documents", "batch", "--type", "invoice", "--invoice", invoice.number)
   expect(count).toBe(1)
-  await expect
-    .poll(async () => (await remotely("jobs", "show", job_id)).job.status, { timeout: 20_000 })
-    .toBe("done")
+  await expect.poll(async () => (await remotely("jobs", "show", job_id)).job.status, { timeout: 20_000 }).toBe("done")
 })
 it("says what is missing", async () => {
   const none = await run(place, ["documents", "generate", "--type", "invoice"])

@@ -8,7 +8,10 @@ export const declare = (program: Command): void => {
     documents
       .command("generate")
       .description("Make a document of an order, an invoice, a credit note or an order to a supplier")
-      .requiredOption("--type <type>", "quotation, order_confirmation, pick_list, delivery_note, return_note, invoice …")
+      .requiredOption(
+        "--type <type>",
+        "quotation, order_confirmation, pick_list, delivery_note, return_note, invoice …"
+      )
       .option("--order <order>", "of this order: its number or id")
       .option("--invoice <invoice>", "of this invoice: its number or id")
       .option("--credit-note <note>", "of this credit note: its number or id")
