@@ -57,6 +57,14 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     load: () => import("./commands/documents/documents.ts"),
     noun: "documents"
   },
+  "purchase-orders": {
+    usage_line: [
+      "purchase-orders list|show|create|send|…",
+      "orders to suppliers by id or number, and what is still to come"
+    ],
+    load: () => import("./commands/purchase-orders/purchase-orders.ts"),
+    noun: "purchase-orders"
+  },
   containers: {
     usage_line: [
       "containers manifest CONTAINER [--labels qr]",
