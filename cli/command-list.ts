@@ -52,6 +52,11 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     load: () => import("./commands/invoices/invoices.ts"),
     noun: "invoices"
   },
+  documents: {
+    usage_line: ["documents generate|get|list|…", "quotations, pick lists, invoices as PDF; batch: of many at once"],
+    load: () => import("./commands/documents/documents.ts"),
+    noun: "documents"
+  },
   "purchase-orders": {
     usage_line: [
       "purchase-orders list|show|create|send|…",
