@@ -376,6 +376,33 @@ describe.each(engines)("Documents in the background, on %s (rules/billing 3, rul
     await ended(yard, first.body.job_id)
     expect(await press.count()).toBe(before + 2)
   })
+  it("neither finalised, voided nor linked while they are pending, nor when they failed", async () => {
+    const documentable_ids: Array<number> = []
+    for (let at = 0; at < 20; at++) documentable_ids.push((await yard.draft()).id)
+    const { job_id } = (await batch({ documentable_ids })).body
+    const gone = documentable_ids.at(-1)
+    const last = async () =>
+      (await yard.get(`/documents?q[documentable_type_eq]=Invoice&q[documentable_id_eq]=${gone}`)).documents[0]
+    const moved = async (id: number): Promise<ReadonlyArray<unknown>> =>
+      Promise.all(["finalise", "void", "public_link"].map(async (name) => (await press.act(id, name)).status))
+    const { id, status } = await last()
+    expect([status, await moved(id)]).toEqual(["pending", [422, 422, 422]])
+    expect((await yard.remove(`/invoices/${gone}`)).status).toBe(204)
+    await ended(yard, job_id)
+    expect(await last()).toMatchObject({
+      id,
+      status: "failed",
+      status_name: "Failed",
+      download_url: null,
+      file_size: null
+    })
+    expect((await last()).error.length).toBeGreaterThan(0)
+    expect(await moved(id)).toEqual([422, 422, 422])
+    const others = await yard.get(
+      `/documents?q[documentable_id_in]=${documentable_ids.slice(0, -1).join(",")}&per_page=100`
+    )
+    expect(new Set(others.documents.map((one: any) => one.status))).toEqual(new Set(["generated"]))
+  })
   it("a job is its owner's, and of whoever manages the system", async () => {
     const rights = ["documents.create", "documents.view", "invoices.view"]
     const [mine, other] = [await yard.tokenOf(rights, ["*"]), await yard.tokenOf(rights, ["*"])]
