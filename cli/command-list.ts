@@ -52,6 +52,11 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     load: () => import("./commands/invoices/invoices.ts"),
     noun: "invoices"
   },
+  documents: {
+    usage_line: ["documents verify FILE|share|email|…", "documents people read, sign and keep; verify proves a file"],
+    load: () => import("./commands/documents/documents.ts"),
+    noun: "documents"
+  },
   containers: {
     usage_line: [
       "containers manifest CONTAINER [--labels qr]",

@@ -1,21 +1,29 @@
 /** Public addresses of documents: made, changed and revoked, and the acceptances at them (interface 4.9). */
-import { randomBytes } from "node:crypto"
 import { Effect } from "effect"
 import { changeLink, linkErrors, revokeLink, share } from "../../core/documents/links/decide.ts"
 import { one, path, write } from "../../core/documents/paths.ts"
 import { documentResource, publicLinkOut, publicLinkShown } from "../../core/documents/resources.ts"
 import { document_links, type DocumentLinkRow, type DocumentRow } from "../../core/documents/schema.ts"
 import * as Shown from "../../core/kernel/answer-schema.ts"
-import { command, type Endpoint, type Input, type SharedDraft, type StoreRead } from "../../core/kernel/endpoint.ts"
+import {
+  command,
+  type Endpoint,
+  get,
+  type Input,
+  postQuery,
+  type SharedDraft,
+  type StoreRead
+} from "../../core/kernel/endpoint.ts"
 import { text, timestamp } from "../../core/kernel/field.ts"
 import { noContent, renderById, viewContext } from "../../core/kernel/resource.ts"
 import { insert, remove } from "../../core/kernel/row-change.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { serverContext } from "../server-context.ts"
 import { emailDocument } from "./links/email-api.ts"
-import { pageEndpoints } from "./links/page-api.ts"
+import { form_bytes_max } from "./links/limits.ts"
 import { hashPin } from "./links/pin.ts"
 import { document_link_pins } from "./links/schema.ts"
+import { freshToken, linkOf } from "./links/tokens.ts"
 
 const shared = {
   ability: write,
@@ -34,11 +42,6 @@ const fields = {
   expires_at: timestamp({ nullable: true, describe: "When it ends; null for never" })
 }
 const answer = { public_link: publicLinkShown, document: Shown.row(() => documentResource) }
-
-export const linkOf = (document_id: number): StoreRead<DocumentLinkRow | undefined> =>
-  Effect.flatMap(Store, (store) => store.first(document_links, { document_id }))
-/** 30 bytes are 40 signs. */
-export const freshToken = (): string => randomBytes(30).toString("base64url")
 
 interface Facts {
   readonly document: DocumentRow
@@ -108,4 +111,32 @@ const end = command("DELETE", `${path}/{id}/public_link`, {
   respond: () => Effect.succeed(noContent)
 })
 
-export const linkEndpoints: ReadonlyArray<Endpoint> = [create, change, end, emailDocument, ...pageEndpoints]
+const open = {
+  ability: null,
+  permission: null,
+  metering_weight: 0,
+  public: true,
+  server_only: true,
+  produces: "text/html"
+} as const satisfies SharedDraft
+/** Loaded with the first reader. */
+const pages = Effect.promise(() => import("./links/pages.ts"))
+
+const showPage = get("/d/{token}", {
+  ...open,
+  name: "public_documents.show",
+  summary: "A document for whoever has its address: as a page, or as PDF",
+  run: (input) => Effect.flatMap(pages, ({ showPublic }) => showPublic(input))
+})
+const sendForm = postQuery("/d/{token}", {
+  ...open,
+  name: "public_documents.answer",
+  summary: "Give a document's PIN, or accept a quotation",
+  raw_body: true,
+  body_max: form_bytes_max,
+  run: (input) => Effect.flatMap(pages, ({ answerPublic }) => answerPublic(input))
+})
+export const isPublicPage = ({ name }: Pick<Endpoint, "name">): boolean =>
+  name === showPage.name || name === sendForm.name
+
+export const linkEndpoints: ReadonlyArray<Endpoint> = [create, change, end, emailDocument, showPage, sendForm]

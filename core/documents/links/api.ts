@@ -2,10 +2,10 @@
 import { Effect, Result } from "effect"
 import * as Shown from "../../kernel/answer-schema.ts"
 import { type Endpoint, get, postQuery } from "../../kernel/endpoint.ts"
-import { choice, text } from "../../kernel/field.ts"
+import { boolean, choice, text } from "../../kernel/field.ts"
 import { reaction } from "../../kernel/react.ts"
 import { invalidField } from "../../kernel/rejection.ts"
-import { listOf, ok, renderOne, viewContext } from "../../kernel/resource.ts"
+import { listOf, ok, render, renderOne, viewContext } from "../../kernel/resource.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { opportunities } from "../../opportunities/schema.ts"
 import { memberAnonymised } from "../../personal-data/events.ts"
@@ -50,7 +50,7 @@ const recordOf = Effect.fnUntraced(function* (sha256: string) {
 const verify = postQuery(`${path}/verify`, {
   ...read,
   answer: {
-    known: Shown.oneOf(["yes", "no"]),
+    known: boolean({ describe: "The file is what this house made, sign by sign" }),
     part: choice(parts, { nullable: true, describe: "What of the document the file is" }),
     document: Shown.row(() => documentResource, { nullable: true }),
     acceptances: Shown.rows(() => acceptanceResource)
@@ -65,15 +65,18 @@ const verify = postQuery(`${path}/verify`, {
         return yield* invalidField("sha256", "The sha256 field must be 64 hexadecimal digits.")
       const found = yield* recordOf(sha256)
       if (found === undefined || !seesDocument(found.document, input.viewer))
-        return ok({ known: "no", part: null, document: null, acceptances: [] } as const)
+        return ok({ known: false, part: null, document: null, acceptances: [] } as const)
       const context = viewContext(input)
-      const shown = yield* renderOne(documentResource, found.document, [], context)
-      const listed = yield* listOf(acceptanceResource, [], context, { where: { document_id: found.document.id } })
+      const rows = yield* (yield* Store).find(
+        document_acceptances,
+        { document_id: found.document.id },
+        { order: ["id"] }
+      )
       return ok({
-        known: "yes",
+        known: true,
         part: found.part,
-        document: shown.document,
-        acceptances: listed.document_acceptances
+        document: (yield* renderOne(documentResource, found.document, [], context)).document,
+        acceptances: yield* render(acceptanceResource, rows, [], context)
       } as const)
     })
 })

@@ -132,10 +132,10 @@ export const acceptanceErased = eventType("document.acceptance.erased", {
 
 export const documentEmailed = eventType("document.emailed", {
   meaning: "A document was handed to the mail queue. To whom is not kept here.",
-  data: () => Schema.Struct({ id: Schema.Int, with_pdf: Schema.Boolean, link_id: Schema.NullOr(Schema.Int) }),
+  data: () => Schema.Struct({ id: Schema.Int, with_pdf: Schema.Boolean, with_link: Schema.Boolean }),
   stream,
   project: "changes_no_table",
-  activity: ({ link_id, with_pdf }) => ({ old_values: null, new_values: { with_pdf, link_id } })
+  activity: ({ with_link, with_pdf }) => ({ old_values: null, new_values: { with_pdf, with_link } })
 })
 
 export const linkEvents: ReadonlyArray<AnyEventType> = [

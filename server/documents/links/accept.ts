@@ -3,8 +3,7 @@
  * accepted as it is, or not at all.
  */
 import { Clock, Effect } from "effect"
-import { prepareDocument } from "../../../core/documents/content/prepare.ts"
-import { documentStream } from "../../../core/documents/events.ts"
+import { documentChange, documentFinalised, documentStream } from "../../../core/documents/events.ts"
 import {
   acceptanceEffect,
   type Following,
@@ -27,6 +26,7 @@ import { opportunities, type OpportunityRow } from "../../../core/opportunities/
 import { printableLine } from "../../../core/values/printable.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { itemAt } from "../../../core/values/lists.ts"
+import { preparation } from "../preparing.ts"
 import { openLink, type Opened, type Text } from "./opened.ts"
 import { headerOf, type PublicCallShape } from "./public-call.ts"
 
@@ -60,13 +60,14 @@ export const acceptanceOf = (document_id: number) =>
 
 /** What the opportunity would be offered at now, compared with what the document says. */
 const isOffered = Effect.fnUntraced(function* (document: DocumentRow, text: Text, settings: Settings) {
-  const prepared = yield* prepareDocument(
+  const prepare = yield* preparation
+  const prepared = yield* prepare(
     {
       document_type: document.document_type,
       documentable_id: document.documentable_id,
       store_id: document.store_id,
       document_number: document.document_number,
-      now: text.document.dated_at
+      now: document.created_at
     },
     settings
   )
@@ -135,6 +136,9 @@ const record = Effect.fnUntraced(function* (
   yield* recordEvents(
     [
       documentAccepted.make({ id: document.id, acceptance }),
+      ...(document.status === "generated"
+        ? [documentFinalised.make(documentChange(document, { status: "finalised", finalised_at: now }))]
+        : []),
       quotationAccepted.make({ id: opportunity.id, document_id: document.id, document_number, note })
     ],
     { command_id: yield* runtime.commandId, actor_id: null, replica_id: null, recorded_at: now }

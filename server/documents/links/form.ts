@@ -3,8 +3,8 @@ import * as MultipartParser from "effect/http/MultipartParser"
 import { parseJson } from "../../../core/kernel/body-limits.ts"
 import { isJsonObject } from "../../../core/kernel/json.ts"
 import { mediaType } from "../../body.ts"
+import { form_bytes_max } from "./limits.ts"
 
-export const form_bytes_max = 196_608
 const fields_max = 20
 
 export type Form = ReadonlyMap<string, string>

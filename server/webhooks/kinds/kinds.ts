@@ -2,6 +2,7 @@
 import { kindsOf, type WebhookKinds } from "../kind.ts"
 import { billingKinds } from "./billing.ts"
 import { containerKinds } from "./containers.ts"
+import { documentKinds } from "./documents.ts"
 import { opportunityKinds } from "./opportunities.ts"
 import { registerKinds } from "./registers.ts"
 
@@ -9,5 +10,6 @@ export const webhookKinds: WebhookKinds = kindsOf([
   ...registerKinds,
   ...opportunityKinds,
   ...containerKinds,
-  ...billingKinds
+  ...billingKinds,
+  ...documentKinds
 ])

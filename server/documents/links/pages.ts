@@ -1,4 +1,4 @@
-/** `/d/{token}`: a document for whoever has its address, and accepting it (rules/billing 3). */
+/** What is answered at `/d/{token}`: a document for whoever has its address, and accepting it (rules/billing 3). */
 import { createHash, randomBytes } from "node:crypto"
 import { Clock, Effect, Result } from "effect"
 import { isAcceptable } from "../../../core/documents/links/acceptance.ts"
@@ -12,12 +12,12 @@ import {
   type Shown,
   triesPage
 } from "../../../core/documents/links/page.ts"
-import { linkAddress } from "../../../core/documents/links/shown.ts"
+import { linkAddress } from "../../../core/documents/links/address.ts"
 import { strokesIn } from "../../../core/documents/links/signature.ts"
 import { languageFor, linkWords } from "../../../core/documents/links/words.ts"
 import type { DocumentAcceptanceRow } from "../../../core/documents/schema.ts"
 import { CommandRuntime } from "../../../core/kernel/command-runtime.ts"
-import { type Answer, type Failure, get, type Input, postQuery, type SharedDraft } from "../../../core/kernel/endpoint.ts"
+import type { Answer, Failure, Input } from "../../../core/kernel/endpoint.ts"
 import { type Settings, settingText } from "../../../core/kernel/settings.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { momentText } from "../../../core/print/format.ts"
@@ -31,7 +31,7 @@ import { filesUnavailable } from "../../files/keep.ts"
 import { rawRequest } from "../../raw-request.ts"
 import { serverContext } from "../../server-context.ts"
 import { accept, acceptanceOf } from "./accept.ts"
-import { type Form, form_bytes_max, readSmallForm } from "./form.ts"
+import { type Form, readSmallForm } from "./form.ts"
 import { openLink, type Opened, picturesFor, textOf } from "./opened.ts"
 import { hasPass, passCookie } from "./pass.ts"
 import { isPin } from "./pin.ts"
@@ -269,27 +269,13 @@ const answerForm = Effect.fnUntraced(function* (
   }
 })
 
-const open = {
-  ability: null,
-  permission: null,
-  metering_weight: 0,
-  public: true,
-  server_only: true,
-  produces: "text/html"
-} as const satisfies SharedDraft
-
-const showPage = get("/d/{token}", {
-  ...open,
-  name: "public_documents.show",
-  summary: "A document for whoever has its address: as a page, or as PDF",
-  run: (input) =>
-    Effect.gen(function* () {
-      const call = yield* publicCall
-      const pin = input.query.find(([name]) => name === "pin")?.[1].trim() ?? ""
-      const entry = yield* entered(input, call, pin)
-      if (entry.kind === "out") return entry.answer
-      return yield* read(entry.opened, formatOf(input.query, call), input.settings, entry.cookie)
-    })
+/** `GET /d/{token}`. */
+export const showPublic = Effect.fnUntraced(function* (input: Input) {
+  const call = yield* publicCall
+  const pin = input.query.find(([name]) => name === "pin")?.[1].trim() ?? ""
+  const entry = yield* entered(input, call, pin)
+  if (entry.kind === "out") return entry.answer
+  return yield* read(entry.opened, formatOf(input.query, call), input.settings, entry.cookie)
 })
 
 const noForm: Answered = {
@@ -297,26 +283,18 @@ const noForm: Answered = {
   content: { type: "text/plain; charset=utf-8", text: "This takes a form.\n" },
   headers: plain_headers
 }
-const sendForm = postQuery("/d/{token}", {
-  ...open,
-  name: "public_documents.answer",
-  summary: "Give a document's PIN, or accept a quotation",
-  raw_body: true,
-  body_max: form_bytes_max,
-  run: (input) =>
-    Effect.gen(function* () {
-      const call = yield* publicCall
-      const form = readSmallForm((yield* rawRequest).bytes, headerOf(call, "content-type"))
-      if (form === undefined) return noForm
-      // Browsers say where a form was sent from. Another site's is nobody's answer.
-      if (headerOf(call, "sec-fetch-site") === "cross-site")
-        return pageAnswer(403, gonePage(languageFor(headerOf(call, "accept-language"))))
-      const entry = yield* entered(input, call, (form.get("pin") ?? "").trim())
-      if (entry.kind === "out") return entry.answer
-      const is_answer = form.has("name") || form.has("accept")
-      return is_answer
-        ? yield* answerForm(form, entry.opened, call, input.settings, entry.cookie)
-        : yield* read(entry.opened, formatOf(input.query, call), input.settings, entry.cookie)
-    })
+/** `POST /d/{token}`. */
+export const answerPublic = Effect.fnUntraced(function* (input: Input) {
+  const call = yield* publicCall
+  const form = readSmallForm((yield* rawRequest).bytes, headerOf(call, "content-type"))
+  if (form === undefined) return noForm
+  // Browsers say where a form was sent from. Another site's is nobody's answer.
+  if (headerOf(call, "sec-fetch-site") === "cross-site")
+    return pageAnswer(403, gonePage(languageFor(headerOf(call, "accept-language"))))
+  const entry = yield* entered(input, call, (form.get("pin") ?? "").trim())
+  if (entry.kind === "out") return entry.answer
+  const is_answer = form.has("name") || form.has("accept")
+  return is_answer
+    ? yield* answerForm(form, entry.opened, call, input.settings, entry.cookie)
+    : yield* read(entry.opened, formatOf(input.query, call), input.settings, entry.cookie)
 })
-export const pageEndpoints = [showPage, sendForm]
