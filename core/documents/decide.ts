@@ -137,7 +137,12 @@ export const requestBatch = (
     const errors = Object.fromEntries(
       asked.documentable_ids.flatMap((id, at) => {
         const source = sources.get(id)
-        const problem = source === undefined ? missing(asked.documentable_type) : misfit(asked, source)
+        const problem =
+          asked.documentable_ids.indexOf(id) < at
+            ? "This id stands in the list already: each gets one document."
+            : source === undefined
+              ? missing(asked.documentable_type)
+              : misfit(asked, source)
         return problem === undefined ? [] : [[`documentable_ids.${at}`, [problem]]]
       })
     )

@@ -119,8 +119,7 @@ const batch = command("POST", `${path}/batch_generate`, {
     documentable_ids: list(integer({ min: 1, max: id_max, names: named }), {
       required: true,
       min_items: 1,
-      max_items: 100,
-      distinct: true
+      max_items: 100
     }),
     store_id: store_id()
   },

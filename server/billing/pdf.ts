@@ -5,6 +5,7 @@ import { credit_notes_path, one, one_credit_note, path, read, read_credit_notes 
 import { document_types } from "../../core/documents/types.ts"
 import { typeOfInvoice } from "../../core/documents/content/invoices.ts"
 import { type DocumentSource, prepareDocument } from "../../core/documents/content/prepare.ts"
+import { document_types } from "../../core/documents/types.ts"
 import { type Answer, get, type SharedDraft } from "../../core/kernel/endpoint.ts"
 import { choice } from "../../core/kernel/field.ts"
 import type { Failure } from "../../core/kernel/failure.ts"

@@ -6,7 +6,6 @@ import { randomUUID } from "node:crypto"
 import { Cause, Clock, Effect, Exit, Option } from "effect"
 import { SqlError } from "effect/sql"
 import { invoices } from "../../core/billing/schema.ts"
-import type { PreparedDocument } from "../../core/documents/content/prepare.ts"
 import { documentChange, documentFailed, documentGenerated, documentStream } from "../../core/documents/events.ts"
 import { document_snapshots, type DocumentRow, documents } from "../../core/documents/schema.ts"
 import { CommandRuntime, recordEvents } from "../../core/kernel/command-runtime.ts"
@@ -21,7 +20,7 @@ import { drawn } from "../billing/draw.ts"
 import { BlobStoreFailure } from "../files/blob-store.ts"
 import { lineOf } from "../jobs/outcome.ts"
 import { background_limit_millis, limit_millis as request_limit_millis, Undrawable } from "../print/renderer.ts"
-import { serverContext } from "../server-context.ts"
+import { filledDocument } from "./filled.ts"
 import { preparation } from "./preparing.ts"
 import { keepBytes, keepSnapshot, readTree } from "./snapshot.ts"
 
@@ -56,13 +55,6 @@ export const recordFailed = (id: number, error: string, may_work_later: boolean)
     )
   )
 
-/** The texts with fields, filled; those of the house are checked when they are saved. */
-const filledTexts = Effect.fnUntraced(function* ({ data, fragments }: PreparedDocument, limit_millis: number) {
-  const { renderer } = yield* serverContext
-  const wanted = Object.fromEntries(Object.entries(fragments).filter(([, text]) => text.trim() !== ""))
-  return Object.keys(wanted).length === 0 ? {} : yield* renderer.texts(wanted, data, { limit_millis })
-})
-
 const isOfDraft = Effect.fnUntraced(function* ({ documentable_id, documentable_type }: DocumentRow) {
   if (documentable_type !== "Invoice") return false
   return (yield* (yield* Store).get(invoices, documentable_id))?.status === "draft"
@@ -94,7 +86,7 @@ const draw = Effect.fnUntraced(function* (id: number, { job_id, limit_millis }: 
     yield* runtime.settings
   )
   if (prepared === undefined) return yield* sourceGone
-  const composed = prepared.compose(yield* filledTexts(prepared, limit_millis))
+  const composed = yield* filledDocument(prepared)
   const pdf = yield* drawn(yield* readTree(JSON.stringify(composed)), { limit_millis })
   const files = yield* keepSnapshot(prepared.file_name, JSON.stringify(pdf.document), pdf.pictures)
   const content = yield* keepBytes(pdf.bytes)
