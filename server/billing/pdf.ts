@@ -2,7 +2,6 @@
 import { Effect } from "effect"
 import { creditNoteXml, invoiceXml } from "../../core/billing/einvoice/api.ts"
 import { credit_notes_path, one, one_credit_note, path, read, read_credit_notes } from "../../core/billing/paths.ts"
-import { document_types } from "../../core/documents/types.ts"
 import { typeOfInvoice } from "../../core/documents/content/invoices.ts"
 import { type DocumentSource, prepareDocument } from "../../core/documents/content/prepare.ts"
 import { document_types } from "../../core/documents/types.ts"
