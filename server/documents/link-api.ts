@@ -35,11 +35,12 @@ const shared = {
 const fields = {
   pin: text({
     nullable: true,
+    on_null: "clear",
     input_only: true,
     max: 255,
     describe: "4 to 12 letters or digits that readers must give; null for none"
   }),
-  expires_at: timestamp({ nullable: true, describe: "When it ends; null for never" })
+  expires_at: timestamp({ nullable: true, on_null: "clear", describe: "When it ends; null for never" })
 }
 const answer = { public_link: publicLinkShown, document: Shown.row(() => documentResource) }
 
