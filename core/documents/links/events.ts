@@ -59,20 +59,17 @@ export const linkRevoked = eventType("document.link.revoked", {
 export const revoked = ({ document_id, id }: Pick<DocumentLinkRow, "document_id" | "id">) =>
   linkRevoked.make({ id: document_id, link_id: id })
 
-interface Accepted<Acceptance> {
-  readonly id: number
-  readonly acceptance: Acceptance
-}
+/** Its columns stand side by side, so that an erasure finds those that name somebody. */
 export const documentAccepted = eventType<
-  Accepted<KeyedColumns<typeof document_acceptances>>,
-  Accepted<NewRow<typeof document_acceptances>>
+  KeyedColumns<typeof document_acceptances>,
+  NewRow<typeof document_acceptances>
 >("document.accepted", {
   meaning:
     "Somebody accepted a quotation at its public address: who, when and from where, with the hashes of the text and the PDF.",
-  data: () => Schema.Struct({ id: Schema.Int, acceptance: newRow(document_acceptances) }),
-  stream,
-  project: ({ acceptance }, { recorded_at }) => [inserted(document_acceptances, acceptance, recorded_at)],
-  activity: ({ acceptance: { id, name, note, pdf_sha256 } }) => ({
+  data: () => newRow(document_acceptances),
+  stream: ({ document_id = 0 }) => streamOf("document", document_id),
+  project: (acceptance, { recorded_at }) => [inserted(document_acceptances, acceptance, recorded_at)],
+  activity: ({ id, name, note, pdf_sha256 }) => ({
     old_values: null,
     new_values: { acceptance_id: id, name: name ?? null, pdf_sha256: pdf_sha256 ?? null, note: note ?? null }
   })

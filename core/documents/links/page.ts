@@ -28,7 +28,8 @@ input[type=text],input[type=email],input[type=password]{width:100%;max-width:420
 .quiet{background:transparent;color:var(--accent)}
 form .button{margin-top:18px}
 :focus-visible{outline:3px solid var(--accent);outline-offset:2px}
-.wrong{color:var(--bad);margin:4px 0 0;font-weight:600}
+.panel .hint{margin:6px 0 0}
+.panel .wrong{color:var(--bad);margin:8px 0 0;font-weight:600}
 .problem{border-left:4px solid var(--bad);padding:4px 0 4px 12px}
 .done{border-left:4px solid var(--accent)}
 [hidden]{display:none!important}

@@ -135,7 +135,7 @@ const record = Effect.fnUntraced(function* (
   const { document_number } = document
   yield* recordEvents(
     [
-      documentAccepted.make({ id: document.id, acceptance }),
+      documentAccepted.make(acceptance),
       ...(document.status === "generated"
         ? [documentFinalised.make(documentChange(document, { status: "finalised", finalised_at: now }))]
         : []),

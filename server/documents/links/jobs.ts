@@ -18,7 +18,5 @@ export const drawCertificate = jobKind({
 })
 export const certificateFollows = processOf({
   on: [documentAccepted],
-  jobs: ({ data: { acceptance } }) => [
-    jobOffer(drawCertificate, { acceptance_id: acceptance.id }, { subject: String(acceptance.id) })
-  ]
+  jobs: ({ data: { id } }) => [jobOffer(drawCertificate, { acceptance_id: id }, { subject: String(id) })]
 })

@@ -1,15 +1,12 @@
 /** Documents whole, and every PDF that is written. */
 import { documentGenerated } from "../../../core/documents/events.ts"
 import { integer, text } from "../../../core/kernel/field.ts"
-import { isJsonObject } from "../../../core/kernel/json.ts"
 import { pdf_generated } from "../telling.ts"
 import { type WebhookKind, wholeRow } from "../kind.ts"
 
 export const documentKinds: ReadonlyArray<WebhookKind> = [
   ...wholeRow("documents", ["document.generated", "document.finalised", "document.voided"]),
-  ...wholeRow("document_acceptances", ["document.accepted"], {
-    id_of: ({ acceptance }) => (isJsonObject(acceptance) ? Number(acceptance["id"]) : 0)
-  }),
+  ...wholeRow("document_acceptances", ["document.accepted"]),
   {
     name: pdf_generated,
     // Invoices and credit notes that are drawn when they are asked for leave no event: `telling.ts`.
