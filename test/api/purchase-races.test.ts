@@ -26,9 +26,9 @@ describe("several people at one purchase order on pg", () => {
   const put = (id: number, json: object): Promise<Got> => server.ask(`${path}/${id}`, { method: "PUT", json })
   const shown = async (id: number) => (await server.ask(`${path}/${id}?include=items`)).body.purchase_order
   const events = async (id: number, action: string): Promise<number> =>
-    (await server.ask(`/api/v1/actions?q[auditable_type_eq]=purchase_order&q[auditable_id_eq]=${id}`)).body.actions.filter(
-      (one: { readonly action: string }) => one.action === action
-    ).length
+    (
+      await server.ask(`/api/v1/actions?q[auditable_type_eq]=purchase_order&q[auditable_id_eq]=${id}`)
+    ).body.actions.filter((one: { readonly action: string }) => one.action === action).length
 
   it("eight send it at once: it is sent once", async () => {
     for (let round = 0; round < 5; round++) {
@@ -63,10 +63,7 @@ describe("several people at one purchase order on pg", () => {
   it("one deletes it while another sends it: either, never both", async () => {
     for (let round = 0; round < 10; round++) {
       const { id } = await draft()
-      const [removed, sent] = await Promise.all([
-        server.ask(`${path}/${id}`, { method: "DELETE" }),
-        post(id, "send")
-      ])
+      const [removed, sent] = await Promise.all([server.ask(`${path}/${id}`, { method: "DELETE" }), post(id, "send")])
       expect([removed.status, sent.status]).toEqual(removed.status === 204 ? [204, 404] : [422, 200])
     }
   })

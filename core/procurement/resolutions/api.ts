@@ -1,7 +1,14 @@
 /** Resolving shortages of an opportunity by an order to a supplier (rules/availability 9). */
 import { Effect, Result } from "effect"
 import { compositionOf } from "../../availability/snapshot.ts"
-import { command, type DecideContext, type Decided, type Endpoint, type Failure, type Input } from "../../kernel/endpoint.ts"
+import {
+  command,
+  type DecideContext,
+  type Decided,
+  type Endpoint,
+  type Failure,
+  type Input
+} from "../../kernel/endpoint.ts"
 import { lockStreams } from "../../kernel/engine.ts"
 import { forbidden, invalidField, type Rejection } from "../../kernel/rejection.ts"
 import { created } from "../../kernel/resource.ts"
@@ -38,7 +45,8 @@ interface ResolveFacts {
   /** What a new order must know. */
   readonly fresh: { readonly values: CreateValues; readonly facts: CreateFacts } | undefined
 }
-const typeOf = ({ resolution }: ResolveValues): PurchaseOrderType => (resolution === "purchase" ? "purchase" : "sub_hire")
+const typeOf = ({ resolution }: ResolveValues): PurchaseOrderType =>
+  resolution === "purchase" ? "purchase" : "sub_hire"
 
 /** What is short, each line with the time it needs the goods: preparation and turnaround included. */
 const shortLines = (state: DecisionState, { now, settings }: Asked): ReadonlyArray<ShortLine> => {
@@ -60,9 +68,7 @@ const shortLines = (state: DecisionState, { now, settings }: Asked): ReadonlyArr
   })
 }
 
-const resolveFactsOf = Effect.fnUntraced(function* (
-  asked: Asked
-): Effect.fn.Return<ResolveFacts, Failure, Store> {
+const resolveFactsOf = Effect.fnUntraced(function* (asked: Asked): Effect.fn.Return<ResolveFacts, Failure, Store> {
   const { row, values } = asked
   const store = yield* Store
   const state = yield* loadDecisionState(row, asked, { live_only: true, stock: true })

@@ -11,7 +11,11 @@ const resolve = (s: Scene, id: number, body: object) => s.post(`${opp}/${id}/sho
 
 export const resolutionScenarios: ReadonlyArray<Scenario> = [
   scenario("s1", "a sub-hire for all that is short closes it, from the draft to the delivery", async (s) => {
-    const product_id = await s.product({ sub_rental_price: 1250, buffer_before_minutes: 120, post_rent_unavailability: 60 })
+    const product_id = await s.product({
+      sub_rental_price: 1250,
+      buffer_before_minutes: 120,
+      post_rent_unavailability: 60
+    })
     const job = await s.job(product_id, 3)
     expect([await flag(s, job.id), (await short(s, job.id)).map((one) => one.remaining_shortfall)]).toEqual([true, [3]])
     const { body, status } = await resolve(s, job.id, { resolution: "subhire", supplier_id: await s.supplier() })
@@ -82,7 +86,11 @@ export const resolutionScenarios: ReadonlyArray<Scenario> = [
       ["Cable of s4", "1.00"],
       ["Head of s4", "2.00"]
     ])
-    await s.refused(resolve(s, job.id, { resolution: "sub_hire", purchase_order_id: draft.id }), "shortages", /on order/)
+    await s.refused(
+      resolve(s, job.id, { resolution: "sub_hire", purchase_order_id: draft.id }),
+      "shortages",
+      /on order/
+    )
     const other = await s.job(cables, 2)
     await s.refused(
       resolve(s, other.id, { resolution: "sub_hire", purchase_order_id: draft.id }),
