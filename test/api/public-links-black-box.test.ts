@@ -91,7 +91,7 @@ describe.each(engines)("A public link, on %s (rules/billing 3)", (engine) => {
     expect(headers["referrer-policy"] ?? "").toMatch(/no-referrer|same-origin|strict-origin/)
   })
   it("that nobody made is not found, whatever its form", async () => {
-    for (const token of ["x".repeat(40), "short", "%00", "..%2f..%2fetc"])
+    for (const token of ["x".repeat(40), "x".repeat(41), "short", "..%2f..%2fetc", "%C3%A4", "__proto__"])
       expect([token, (await desk.open(token)).status]).toEqual([token, 404])
   })
   it("made again has a new token, and the old one is not found", async () => {
@@ -136,16 +136,23 @@ describe.each(engines)("A public link, on %s (rules/billing 3)", (engine) => {
     expect((await desk.link(id)).status).toBe(201)
   })
   it.each(["invoice", "pick_list", "purchase_order"])("is made of a %s as well", async (type) => {
-    const source =
+    const [documentable_type, { id: documentable_id, number }] =
       type === "invoice"
-        ? { documentable_type: "Invoice", documentable_id: (await yard.issued()).id }
+        ? ["Invoice", await yard.issued()]
         : type === "purchase_order"
-          ? { documentable_type: "PurchaseOrder", documentable_id: (await yard.sent()).id }
-          : undefined
-    const { id, document_number } = await desk.made(type, source)
+          ? ["PurchaseOrder", await yard.sent()]
+          : ["Opportunity", await yard.job()]
+    const { id } = await desk.made(type, { documentable_type, documentable_id })
     const { token } = (await desk.link(id)).body.public_link
     const page = await desk.open(token)
-    expect([page.status, page.text.includes(document_number)]).toEqual([200, true])
+    expect([page.status, page.text.includes(number)]).toEqual([200, true])
+  })
+  it("with another sign at its end, as a mail leaves it, is not found", async () => {
+    const { token } = await desk.linked()
+    for (const more of [".", ")", ">", "/", "%20"]) {
+      const { status } = await desk.open(token + more)
+      expect([more, [404, 200].includes(status)]).toEqual([more, true])
+    }
   })
   it("ends when it says", async () => {
     const { id, token } = await desk.linked({ expires_at: "2026-06-20T00:00:00Z" })
