@@ -43,7 +43,7 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     load: () => import("./commands/quote/quote.ts")
   },
   orders: {
-    usage_line: ["orders list|show|history|…", "orders by id or number"],
+    usage_line: ["orders list|show|history|print|…", "orders by id or number; print: their papers, offline too"],
     load: () => import("./commands/orders/orders.ts"),
     noun: "opportunities"
   },
@@ -51,6 +51,14 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     usage_line: ["invoices show|pay|refund|credit|…", "invoices by id or number, and what is paid of them"],
     load: () => import("./commands/invoices/invoices.ts"),
     noun: "invoices"
+  },
+  "purchase-orders": {
+    usage_line: [
+      "purchase-orders list|show|create|send|…",
+      "orders to suppliers by id or number, and what is still to come"
+    ],
+    load: () => import("./commands/purchase-orders/purchase-orders.ts"),
+    noun: "purchase-orders"
   },
   containers: {
     usage_line: [

@@ -154,6 +154,26 @@ const rowsOfInvoice = async (random: Random): Promise<Json> =>
 const someOf = (random: Random, most: number): number =>
   random.pick([1, Math.ceil(most / 2), most, most, most + (random.happens(0.2) ? 1 : 0)])
 
+const purchaseOrder =
+  (where: string): Maker =>
+  async (random, look) => {
+    const found = await one(
+      random,
+      look,
+      `select id from purchase_orders where deleted_at is null and ${where} order by id desc`
+    )
+    return found === undefined ? undefined : { params: { id: number(found) } }
+  }
+const linesOfOrder = async (random: Random, look: Look): Promise<Json> => {
+  const product = await one(random, look, "select id from products where deleted_at is null order by id desc")
+  return Array.from({ length: 1 + random.below(3) }, (_, at) => ({
+    ...(random.happens(0.6) ? { product_id: number(product) } : { name: `Goods ${at + 1}` }),
+    quantity: random.pick(["1", "2", "3"]),
+    unit_cost: 100 + random.below(9_000)
+  }))
+}
+const hire_window = { starts_at: "2026-08-01T09:00:00Z", ends_at: "2026-08-20T09:00:00Z" }
+
 export const targets: { readonly [endpoint: string]: Maker } = {
   "invoices.create": async (random, look) => {
     const found = await one(
@@ -202,6 +222,33 @@ export const targets: { readonly [endpoint: string]: Maker } = {
       return { items: [{ invoice_item_id: number(item), quantity: random.pick(["1", "0.5", "2"]) }] }
     }
   ),
+  "purchase_orders.create": async (random, look) => {
+    const found = await one(
+      random,
+      look,
+      "select id from members where deleted_at is null and membership_type in ('organisation', 'contact') order by id desc"
+    )
+    return {
+      body: {
+        supplier_id: number(found),
+        store_id: 1,
+        po_type: random.pick(["sub_hire", "sub_hire", "purchase"]),
+        currency: "GBP",
+        ...(random.happens(0.8) ? hire_window : {}),
+        items: await linesOfOrder(random, look)
+      }
+    }
+  },
+  "purchase_orders.update": withBody(purchaseOrder("status = 'draft'"), async (random, look) => ({
+    subject: `Supply ${random.below(30)}`,
+    ...(random.happens(0.5) ? { items: await linesOfOrder(random, look) } : {}),
+    ...(random.happens(0.3) ? hire_window : {})
+  })),
+  "purchase_orders.delete": purchaseOrder("status = 'draft'"),
+  "purchase_orders.send": withBody(purchaseOrder("status = 'draft'"), async (random) =>
+    random.happens(0.5) ? { email: `supplier${random.below(9)}@example.com` } : {}
+  ),
+  "purchase_orders.cancel": withBody(purchaseOrder("status in ('draft', 'sent')"), async () => ({})),
   "attachments.create": async (random, look) => {
     const { table, type } = random.pick(attachables)
     const found = await one(random, look, `select id from "${table.name}" where deleted_at is null order by id desc`)

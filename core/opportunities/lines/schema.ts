@@ -96,7 +96,8 @@ export const opportunity_items = table("opportunity_items", itemColumns, {
           "custom_fields",
           "first_made_at"
         )
-      }
+      },
+      { to: ["purchase_orders.*"], columns: ["opportunity_id"] }
     ]
   },
   indexes: [["opportunity_id", "path"], ["item_id"]]
