@@ -18,6 +18,7 @@ import { dayOf, zoneOf } from "../../core/values/zone.ts"
 import { drawn } from "../billing/draw.ts"
 import { GivenUp, type JobKind, jobKind, type JobOffer, jobOffer } from "../jobs/job-kind.ts"
 import { queueMail } from "../mail/jobs.ts"
+import { filledDocument } from "../documents/filled.ts"
 import { serverContext } from "../server-context.ts"
 
 /** The texts of mails that layouts give, each from the narrowest that has it. */
@@ -100,10 +101,7 @@ const paperOf = Effect.fnUntraced(function* (mail: PurchaseOrderMail, order: Pur
     return yield* new GivenUp({
       message: `There is no document of purchase order ${order.number ?? order.id} to mail.`
     })
-  const { renderer } = yield* serverContext
-  const filled =
-    Object.keys(prepared.fragments).length === 0 ? {} : yield* renderer.texts(prepared.fragments, prepared.data)
-  const { bytes } = yield* drawn(prepared.compose(filled), {
+  const { bytes } = yield* drawn(yield* filledDocument(prepared), {
     limit_millis: (yield* Effect.promise(() => import("../print/renderer.ts"))).background_limit_millis
   })
   return { bytes, data: prepared.data, file_name: prepared.file_name }
