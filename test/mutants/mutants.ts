@@ -1,5 +1,6 @@
 /** The deliberate mutants: every rule that keeps offline work safe, broken one at a time. `npm run mutants` runs them. */
 import { billing_mutants } from "./billing.ts"
+import { document_mutants } from "./documents.ts"
 import { guard_mutants } from "./guards.ts"
 import { kernel_mutants, rule_mutants } from "./in-core.ts"
 import type { Mutant } from "./mutant.ts"
@@ -16,5 +17,6 @@ export const mutants: ReadonlyArray<Mutant> = [
   ...kernel_mutants,
   ...rule_mutants,
   ...serving_mutants,
-  ...billing_mutants
+  ...billing_mutants,
+  ...document_mutants
 ]
