@@ -68,7 +68,14 @@ export const stock_levels = table(
         { to: ["settings.manage"], columns: ["store_id"] }
       ]
     },
-    indexes: [["product_id", "store_id"], ["store_id"], ["barcode"], ["serial_number"], ["created_at"], ["purchase_order_item_id"]],
+    indexes: [
+      ["product_id", "store_id"],
+      ["store_id"],
+      ["barcode"],
+      ["serial_number"],
+      ["created_at"],
+      ["purchase_order_item_id"]
+    ],
     uniques: [
       { columns: ["asset_number"], field: "asset_number", message: "The asset number has already been taken." },
       {

@@ -23,7 +23,8 @@ export const quayAt = async (server: Serving): Promise<Quay> => {
   return {
     post,
     shown,
-    product: async (set = {}) => (await made("/api/v1/products", { name: "Goods", stock_method: 1, ...set }, "product")).id,
+    product: async (set = {}) =>
+      (await made("/api/v1/products", { name: "Goods", stock_method: 1, ...set }, "product")).id,
     sent: async (set, ...items) => {
       const hire = { starts_at: "2030-07-01T00:00:00Z", ends_at: "2030-07-09T00:00:00Z" }
       const order = await made(path, { supplier_id: supplier.id, ...hire, items, ...set }, "purchase_order")

@@ -1,6 +1,6 @@
 /** Deliveries from suppliers and what goes back to them, told once for whoever answers (see `playing.ts`). */
 import { expect } from "vitest"
-import type { Answering, Ask, Look, Reply, Scenario as Told } from "./playing.ts"
+import type { Answering, Look, Reply, Scenario as Told } from "./playing.ts"
 
 export const orders = "/api/v1/purchase_orders"
 export const now = "2026-06-18T12:00:00.000Z"
@@ -88,7 +88,11 @@ export const sceneOf = (n: string, by: Answering, looks: Array<Look>): Scene => 
         "opportunity"
       )
       const after = await made(
-        post(`/api/v1/opportunities/${opportunity.id}/items`, { name: "Line", item_id: product_id, quantity: String(quantity) }),
+        post(`/api/v1/opportunities/${opportunity.id}/items`, {
+          name: "Line",
+          item_id: product_id,
+          quantity: String(quantity)
+        }),
         "opportunity"
       )
       return { ...after, line: after.items[0] }

@@ -269,9 +269,7 @@ export const targets: { readonly [endpoint: string]: Maker } = {
           return {
             item_id: number(row),
             quantity,
-            ...(serials
-              ? { serial_numbers: Array.from({ length: quantity }, () => `SN-${random.below(4_000)}`) }
-              : {})
+            ...(serials ? { serial_numbers: Array.from({ length: quantity }, () => `SN-${random.below(4_000)}`) } : {})
           }
         })
       }
@@ -290,19 +288,16 @@ export const targets: { readonly [endpoint: string]: Maker } = {
       return item === undefined ? {} : { lines: [{ item_id: number(item), quantity: "1" }] }
     }
   ),
-  "opportunities.resolve_shortages": withBody(
-    deal(`has_shortage and ${workable}`),
-    async (random, look) => ({
-      resolution: random.pick(["sub_hire", "sub_hire", "purchase"]),
-      supplier_id: number(
-        await one(
-          random,
-          look,
-          "select id from members where deleted_at is null and membership_type in ('organisation', 'contact') order by id desc"
-        )
+  "opportunities.resolve_shortages": withBody(deal(`has_shortage and ${workable}`), async (random, look) => ({
+    resolution: random.pick(["sub_hire", "sub_hire", "purchase"]),
+    supplier_id: number(
+      await one(
+        random,
+        look,
+        "select id from members where deleted_at is null and membership_type in ('organisation', 'contact') order by id desc"
       )
-    })
-  ),
+    )
+  })),
   "purchase_orders.cancel": withBody(purchaseOrder("status in ('draft', 'sent')"), async () => ({})),
   "attachments.create": async (random, look) => {
     const { table, type } = random.pick(attachables)

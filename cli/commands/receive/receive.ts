@@ -77,7 +77,10 @@ class Dock {
     for (const row of rows) if (this.outstanding(row) > 0 && (await this.isSerialised(row))) open.push(row)
     const [only, ...others] = open
     if (only === undefined)
-      throw new CliError(exit_codes.not_found, "no product on this order has this code, and no single pieces are to come")
+      throw new CliError(
+        exit_codes.not_found,
+        "no product on this order has this code, and no single pieces are to come"
+      )
     if (others.some((one) => one["product_id"] !== only["product_id"]))
       throw new CliError(exit_codes.usage, "scan the product first, then the serial numbers of its pieces")
     return only
@@ -94,11 +97,7 @@ class Dock {
       quantity: String(quantity),
       ...(serial === undefined ? {} : { serial_numbers: [serial] })
     }
-    await this.context.ask({
-      method: "POST",
-      path: `${this.path}/receive`,
-      body: { lines: [line], ...this.about }
-    })
+    await this.context.ask({ method: "POST", path: `${this.path}/receive`, body: { lines: [line], ...this.about } })
     if (this.context.options.plan === true) this.counted.set(row["id"], quantity + (this.counted.get(row["id"]) ?? 0))
     return { done: serial === undefined ? `${quantity} × ${String(row["name"])}` : String(row["name"]) }
   }

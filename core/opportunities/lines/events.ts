@@ -45,10 +45,7 @@ const line_changes = changes({
   bulk_dispatched: { meaning: "A quantity of a line was dispatched.", activity: newOnly },
   bulk_returned: { meaning: "A quantity of a line came back.", activity: newOnly },
   bulk_quantity_adjusted: "The quantity of a line was put right while the order runs.",
-  item_on_order: {
-    meaning: "What is on order for a line at suppliers changed.",
-    activity: "no entry"
-  },
+  item_on_order: { meaning: "What is on order for a line at suppliers changed.", activity: "no entry" },
   item_store_set: {
     meaning: "The store that a line leaves from, or comes back to, is settled by its units.",
     activity: "no entry"

@@ -45,16 +45,17 @@ const stockMoved = Effect.fnUntraced(function* (
   const changed = dataOf(levelChanged, all).filter((data) => counting.some((name) => name in data))
   const deleted = dataOf(levelDeleted, all)
   const made = dataOf(levelMade, all) as ReadonlyArray<StockLevelRow>
-  const before = yield* (yield* Store).getMany(stock_levels, [
-    ...new Set([...changed, ...deleted].map(({ id }) => id))
-  ])
+  const before = yield* (yield* Store).getMany(stock_levels, [...new Set([...changed, ...deleted].map(({ id }) => id))])
   const after = new Map([...before, ...made].map((row) => [row.id, row]))
   for (const { id, ...set } of changed) {
     const row = after.get(id)
     if (row !== undefined) after.set(id, { ...row, ...set })
   }
   for (const { id } of deleted) after.delete(id)
-  return { before, after: [...after.values()].filter((row) => Number(row.quantity_held) > 0 || row.stock_category !== 10) }
+  return {
+    before,
+    after: [...after.values()].filter((row) => Number(row.quantity_held) > 0 || row.stock_category !== 10)
+  }
 })
 
 /** Opportunities with demands on these products at these stores that may need stock yet. */
@@ -121,10 +122,7 @@ const ordered = (opportunity: Opportunity, all: ReadonlyArray<NewEvent>): Opport
   const now = new Map(dataOf(lineOnOrder, all).map(({ item_id, set }) => [item_id, set.on_order_quantity]))
   return {
     ...opportunity,
-    lines: opportunity.lines.map((line) => ({
-      ...line,
-      on_order_quantity: now.get(line.id) ?? line.on_order_quantity
-    }))
+    lines: opportunity.lines.map((line) => ({ ...line, on_order_quantity: now.get(line.id) ?? line.on_order_quantity }))
   }
 }
 const asStock = (row: StockLevelRow): StockLevel => stockLevelOf(row)
@@ -158,9 +156,7 @@ export const shortagesSeenAgain = reaction({
     const kept = new Set(moved.after.map(({ id }) => id))
     const gone = new Set(moved.before.flatMap(({ id }) => (kept.has(id) ? [] : [id])))
     const levels = moved.after.map(asStock)
-    const after = new Map(
-      [...snapshots].map(([id, snapshot]) => [id, withLevels(snapshot, levels, gone)] as const)
-    )
+    const after = new Map([...snapshots].map(([id, snapshot]) => [id, withLevels(snapshot, levels, gone)] as const))
     return Result.succeed(
       looked.flatMap(({ demands: own, opportunity: before }) => {
         const opportunity = ordered(before, all)

@@ -214,11 +214,7 @@ export const receiptLine = (
  * Receives goods: all lines or none. 422: `status` unless sent, `lines.N.item_id` for a row of another order,
  * `lines.N.quantity` for more than is outstanding, `lines.N.serial_numbers`, `received_at` in the future.
  */
-export const receiveGoods = (
-  facts: ReceiveFacts,
-  sent: ReceiveValues,
-  context: DecideContext
-): Decided<GoodsResult> =>
+export const receiveGoods = (facts: ReceiveFacts, sent: ReceiveValues, context: DecideContext): Decided<GoodsResult> =>
   Result.gen(function* () {
     const { items, order } = facts
     const wrong = wrongStatus(order)
@@ -230,17 +226,17 @@ export const receiveGoods = (
     if (!facts.has_store && rows.some(({ item }) => productOf(facts.products, item) !== undefined))
       return yield* refuse("store_id", "The store of the order was deleted, so the goods have no place to go to.")
     const came = new Map(rows.map((row) => [row.item.id, row.quantity]))
-    const after = items.map((item) => ({
-      item,
-      received: exact(item.received_quantity).plus(came.get(item.id) ?? 0)
-    }))
+    const after = items.map((item) => ({ item, received: exact(item.received_quantity).plus(came.get(item.id) ?? 0) }))
     const is_full = after.every(({ item, received }) => received.greaterThanOrEqualTo(item.quantity))
     const receipt = receiptRow(order, at, sent, context)
     const made = new Map<string, number>()
     return {
       events: [
         purchaseOrderReceived.make({
-          ...purchaseOrderChange(order, is_full ? { status: "received", received_at: at } : { status: "partially_received" }),
+          ...purchaseOrderChange(
+            order,
+            is_full ? { status: "received", received_at: at } : { status: "partially_received" }
+          ),
           items: after
             .filter(({ item }) => came.has(item.id))
             .map(({ item, received }) => ({ id: item.id, received_quantity: formatDecimal(received, 2) })),

@@ -79,7 +79,9 @@ export const receiveFactsOf = Effect.fnUntraced(function* (
     items,
     products: found,
     has_store: yield* store.exists(stores, { id: order.store_id }),
-    taken_serials: new Map(taken.flatMap((level) => (level.serial_number === null ? [] : [[level.serial_number, level]]))),
+    taken_serials: new Map(
+      taken.flatMap((level) => (level.serial_number === null ? [] : [[level.serial_number, level]]))
+    ),
     levels: yield* openLevels(
       order,
       came.filter(({ product_id }) => found.get(product_id ?? 0)?.stock_method === bulk)

@@ -37,8 +37,18 @@ export const returnFields = {
   lines: list(
     object({
       ...named,
-      quantity: decimal({ scale: 2, min: "0.01", max: most, nullable: true, describe: "All that is here unless given" }),
-      serial_numbers: list(text({ max: 255 }), { nullable: true, max_items: 5_000, describe: "The units that go back" }),
+      quantity: decimal({
+        scale: 2,
+        min: "0.01",
+        max: most,
+        nullable: true,
+        describe: "All that is here unless given"
+      }),
+      serial_numbers: list(text({ max: 255 }), {
+        nullable: true,
+        max_items: 5_000,
+        describe: "The units that go back"
+      }),
       stock_level_ids: list(integer({ names: "stock_levels" }), {
         nullable: true,
         max_items: 5_000,

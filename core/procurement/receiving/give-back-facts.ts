@@ -26,9 +26,9 @@ const holdsOf = Effect.fnUntraced(function* (
     (demand) => demand.source_type !== "container" && (demand.out || demand.ends_at > now)
   )
   const jobs = new Map(
-    (yield* store.getMany(opportunities, [...new Set(claims.flatMap(({ opportunity_id }) => opportunity_id ?? []))])).map(
-      (row) => [row.id, `"${row.subject}" (opportunity ${row.number ?? row.id})`]
-    )
+    (yield* store.getMany(opportunities, [
+      ...new Set(claims.flatMap(({ opportunity_id }) => opportunity_id ?? []))
+    ])).map((row) => [row.id, `"${row.subject}" (opportunity ${row.number ?? row.id})`])
   )
   const text = (demand: DemandRow): string => {
     const job = jobs.get(demand.opportunity_id ?? 0) ?? `${demand.source_type} ${demand.source_id}`
@@ -73,9 +73,7 @@ const inHouse = Effect.fnUntraced(function* (
   for (const { product_id, quantity, source_id, source_type } of out) {
     const line = source_type === "opportunity_item" ? lines.get(source_id) : undefined
     const gone =
-      line?.item_id === product_id
-        ? exact(line.dispatched_quantity).minus(line.returned_quantity)
-        : exact(quantity)
+      line?.item_id === product_id ? exact(line.dispatched_quantity).minus(line.returned_quantity) : exact(quantity)
     away.set(product_id, gone.plus(away.get(product_id) ?? 0))
   }
   return new Map(

@@ -144,10 +144,7 @@ const merged = (one: GivenRow | undefined, other: GivenRow): GivenRow =>
         stock_level_ids: [...new Set([...one.stock_level_ids, ...other.stock_level_ids])]
       }
 
-const givenRows = (
-  lines: ReadonlyArray<ReturnedLine>,
-  facts: ReturnFacts
-): Refusable<ReadonlyArray<GivenRow>> =>
+const givenRows = (lines: ReadonlyArray<ReturnedLine>, facts: ReturnFacts): Refusable<ReadonlyArray<GivenRow>> =>
   Result.gen(function* () {
     const rows = new Map<number, GivenRow>()
     const leaving = new Map<number, ExactNumber>()
@@ -210,11 +207,9 @@ export const giveBack = (facts: ReturnFacts, sent: ReturnValues, context: Decide
     }))
     const rows = yield* givenRows(sent.lines ?? whole, facts)
     const back = new Map(rows.map((row) => [row.item.id, row.quantity]))
-    const after = items.map((item) => ({
-      item,
-      returned: exact(item.returned_quantity).plus(back.get(item.id) ?? 0)
-    }))
-    const is_whole = order.status === "received" && after.every(({ item, returned }) => returned.gte(item.received_quantity))
+    const after = items.map((item) => ({ item, returned: exact(item.returned_quantity).plus(back.get(item.id) ?? 0) }))
+    const is_whole =
+      order.status === "received" && after.every(({ item, returned }) => returned.gte(item.received_quantity))
     const receipt = receiptRow(order, at, sent, context)
     return {
       events: [

@@ -15,12 +15,7 @@ import { type StoreRow, stores } from "../../stores/stores.ts"
 import { exact, type ExactNumber, formatDecimal } from "../../values/decimal.ts"
 import { instantOf, millisOf } from "../../values/time.ts"
 import { dayOf, startOfDay, zoneOf } from "../../values/zone.ts"
-import {
-  purchase_order_items,
-  type PurchaseOrderItemRow,
-  type PurchaseOrderRow,
-  purchase_orders
-} from "../schema.ts"
+import { purchase_order_items, type PurchaseOrderItemRow, type PurchaseOrderRow, purchase_orders } from "../schema.ts"
 import { type GoodsMoved, purchaseOrderReceived, purchaseOrderReturned } from "./events.ts"
 
 export interface IntakeFacts {
@@ -240,6 +235,5 @@ export const leftEvents = (
 export const goodsGivenBack = reaction({
   on: [purchaseOrderReturned],
   facts: ({ events }) => intakeFacts(events.map(({ data }) => data)),
-  decide: ({ events }, facts, context) =>
-    Result.succeed(events.flatMap(({ data }) => leftEvents(data, facts, context)))
+  decide: ({ events }, facts, context) => Result.succeed(events.flatMap(({ data }) => leftEvents(data, facts, context)))
 })

@@ -1,7 +1,14 @@
 /** Resolving shortages of an opportunity by an order to a supplier (rules/availability 9). */
 import { Effect, Result } from "effect"
 import { compositionOf } from "../../availability/snapshot.ts"
-import { command, type DecideContext, type Decided, type Endpoint, type Failure, type Input } from "../../kernel/endpoint.ts"
+import {
+  command,
+  type DecideContext,
+  type Decided,
+  type Endpoint,
+  type Failure,
+  type Input
+} from "../../kernel/endpoint.ts"
 import { lockStreams } from "../../kernel/engine.ts"
 import { forbidden, invalidField, type Rejection } from "../../kernel/rejection.ts"
 import { created } from "../../kernel/resource.ts"
@@ -26,6 +33,7 @@ import { createFactsOf, updateFactsOf } from "../orders/facts.ts"
 import type { CreateValues } from "../orders/fields.ts"
 import { write } from "../paths.ts"
 import { purchase_order_items, type PurchaseOrderRow, purchase_orders, type PurchaseOrderType } from "../schema.ts"
+import { supplyCosts } from "./costs.ts"
 import { resolveFields, type ResolveValues } from "./fields.ts"
 import { type Resolved, resolvingLines, type ShortLine, unchanged } from "./lines.ts"
 
@@ -38,7 +46,8 @@ interface ResolveFacts {
   /** What a new order must know. */
   readonly fresh: { readonly values: CreateValues; readonly facts: CreateFacts } | undefined
 }
-const typeOf = ({ resolution }: ResolveValues): PurchaseOrderType => (resolution === "purchase" ? "purchase" : "sub_hire")
+const typeOf = ({ resolution }: ResolveValues): PurchaseOrderType =>
+  resolution === "purchase" ? "purchase" : "sub_hire"
 
 /** What is short, each line with the time it needs the goods: preparation and turnaround included. */
 const shortLines = (state: DecisionState, { now, settings }: Asked): ReadonlyArray<ShortLine> => {
@@ -60,9 +69,7 @@ const shortLines = (state: DecisionState, { now, settings }: Asked): ReadonlyArr
   })
 }
 
-const resolveFactsOf = Effect.fnUntraced(function* (
-  asked: Asked
-): Effect.fn.Return<ResolveFacts, Failure, Store> {
+const resolveFactsOf = Effect.fnUntraced(function* (asked: Asked): Effect.fn.Return<ResolveFacts, Failure, Store> {
   const { row, values } = asked
   const store = yield* Store
   const state = yield* loadDecisionState(row, asked, { live_only: true, stock: true })
@@ -180,4 +187,4 @@ const resolve = command("POST", "/api/v1/opportunities/{id}/shortages/resolve", 
   respond: purchaseOrderAnswer(created)
 })
 
-export const resolutionEndpoints: ReadonlyArray<Endpoint> = [resolve]
+export const resolutionEndpoints: ReadonlyArray<Endpoint> = [resolve, supplyCosts]

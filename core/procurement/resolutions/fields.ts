@@ -1,13 +1,25 @@
 /** What a request to resolve shortages holds (rules/availability 9). */
-import { choice, decimal, integer, json, list, object, ref, text, timestamp, type ValuesOf } from "../../kernel/field.ts"
+import {
+  choice,
+  decimal,
+  integer,
+  json,
+  list,
+  object,
+  ref,
+  text,
+  timestamp,
+  type ValuesOf
+} from "../../kernel/field.ts"
 import type { Json } from "../../kernel/json.ts"
 import { purchase_order_types } from "../schema.ts"
 
 export const resolveFields = {
-  resolution: choice(
-    purchase_order_types,
-    { required: true, any_case: true, describe: "subhire: hire what is short; purchase: buy it" }
-  ),
+  resolution: choice(purchase_order_types, {
+    required: true,
+    any_case: true,
+    describe: "subhire: hire what is short; purchase: buy it"
+  }),
   supplier_id: ref("members", { nullable: true, describe: "Required for a new order" }),
   purchase_order_id: ref("purchase_orders", { nullable: true, describe: "A draft that the lines are added to" }),
   lines: list(

@@ -121,8 +121,18 @@ export const resolvingLines = (
     const is_hire = resolution === "sub_hire"
     return {
       store_id,
-      starts_at: is_hire ? outer(here.map(({ short: one }) => one.starts_at), (all) => all[0]) : null,
-      ends_at: is_hire ? outer(here.map(({ short: one }) => one.ends_at), (all) => all.at(-1)) : null,
+      starts_at: is_hire
+        ? outer(
+            here.map(({ short: one }) => one.starts_at),
+            (all) => all[0]
+          )
+        : null,
+      ends_at: is_hire
+        ? outer(
+            here.map(({ short: one }) => one.ends_at),
+            (all) => all.at(-1)
+          )
+        : null,
       items: here.map(({ quantity, short: one, unit_cost }) => ({
         ...blank,
         product_id: one.shortage.product_id,

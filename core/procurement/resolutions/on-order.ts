@@ -13,12 +13,7 @@ import { opportunityStream } from "../../opportunities/event-families.ts"
 import { lineChanged } from "../../opportunities/lines/events.ts"
 import { type ItemRow, opportunity_items } from "../../opportunities/lines/schema.ts"
 import { exact, type ExactNumber, formatDecimal } from "../../values/decimal.ts"
-import {
-  purchaseOrderCancelled,
-  purchaseOrderCreated,
-  purchaseOrderDeleted,
-  purchaseOrderUpdated
-} from "../events.ts"
+import { purchaseOrderCancelled, purchaseOrderCreated, purchaseOrderDeleted, purchaseOrderUpdated } from "../events.ts"
 import { purchaseOrderReceived } from "../receiving/events.ts"
 import { purchase_order_items, purchase_orders, type PurchaseOrderStatus } from "../schema.ts"
 
@@ -121,13 +116,7 @@ export const onOrderAfter = (
 }
 
 export const onOrderFollows = reaction({
-  on: [
-    purchaseOrderCreated,
-    purchaseOrderUpdated,
-    purchaseOrderDeleted,
-    purchaseOrderCancelled,
-    purchaseOrderReceived
-  ],
+  on: [purchaseOrderCreated, purchaseOrderUpdated, purchaseOrderDeleted, purchaseOrderCancelled, purchaseOrderReceived],
   facts: ({ all }) => onOrderFacts(all),
   decide: ({ all }, facts) => {
     const sums = onOrderAfter(facts, all)

@@ -112,14 +112,14 @@ const deliveries: ReadonlyArray<Scenario> = [
   scenario("r9", "single pieces come with a serial number each", async (s) => {
     const product_id = await s.units()
     const { id, items } = await s.sent({}, { product_id, quantity: "2" })
-    const { body } = await s.receive(id, [
-      { item_id: items[0].id, quantity: "2", serial_numbers: ["R9-A", " R9-B "] }
-    ])
+    const { body } = await s.receive(id, [{ item_id: items[0].id, quantity: "2", serial_numbers: ["R9-A", " R9-B "] }])
     expect(body.meta.receipt.lines[0].serial_numbers).toEqual(["R9-A", "R9-B"])
-    expect((await s.levels(product_id)).map((one) => [one.serial_number, one.quantity_held, one.is_sub_hired])).toEqual([
-      ["R9-A", "1.00", true],
-      ["R9-B", "1.00", true]
-    ])
+    expect((await s.levels(product_id)).map((one) => [one.serial_number, one.quantity_held, one.is_sub_hired])).toEqual(
+      [
+        ["R9-A", "1.00", true],
+        ["R9-B", "1.00", true]
+      ]
+    )
     expect([await s.total(product_id, inside), await s.total(product_id, after)]).toEqual([2, 0])
   }),
   scenario("r10", "single pieces without serial numbers are units without one", async (s) => {
@@ -316,10 +316,7 @@ const returns: ReadonlyArray<Scenario> = [
     expect(
       (await s.giveBack(id, { lines: [{ item_id, stock_level_ids: [left[0].id] }] })).body.purchase_order.items[0]
     ).toMatchObject({ returned_quantity: "2.00" })
-    await s.refused(
-      s.giveBack(id, { lines: [{ item_id, serial_numbers: ["G3-B"] }] }),
-      "lines.0.serial_numbers"
-    )
+    await s.refused(s.giveBack(id, { lines: [{ item_id, serial_numbers: ["G3-B"] }] }), "lines.0.serial_numbers")
     expect(await s.total(product_id, inside)).toBe(1)
   }),
   scenario("g4", "the same piece may come again once it went back", async (s) => {
@@ -385,8 +382,8 @@ const returns: ReadonlyArray<Scenario> = [
     const kit = await s.units({ name: "Case of g8" })
     const template = { is_containerable: true, availability_mode: "kit" }
     expect((await s.ask("PUT", `/api/v1/products/${kit}/container_template`, template)).status).toBe(200)
-    const housing = (await s.post("/api/v1/stock_levels", { product_id: kit, store_id: 1, asset_number: "G8-CASE" })).body
-      .stock_level
+    const housing = (await s.post("/api/v1/stock_levels", { product_id: kit, store_id: 1, asset_number: "G8-CASE" }))
+      .body.stock_level
     const made = await s.post("/api/v1/containers", { name: "Case", product_id: kit, serialised_item_id: housing.id })
     expect(made.status, JSON.stringify(made.body)).toBe(201)
     await s.refused(
@@ -394,7 +391,8 @@ const returns: ReadonlyArray<Scenario> = [
       "serialised_item_id",
       /sub-hired until/
     )
-    const box = (await s.post("/api/v1/containers/temporary", { name: "Box", barcode: "G8-BOX", store_id: 1 })).body.container
+    const box = (await s.post("/api/v1/containers/temporary", { name: "Box", barcode: "G8-BOX", store_id: 1 })).body
+      .container
     expect((await s.post(`/api/v1/containers/${box.id}/pack`, { serialised_item_id: level.id })).status).toBe(201)
     await s.refused(s.giveBack(id), "lines.0.serial_numbers", /packed in container/)
     await s.post(`/api/v1/containers/${box.id}/unpack`, { serialised_item_id: level.id })

@@ -11,7 +11,11 @@ const resolve = (s: Scene, id: number, body: object) => s.post(`${opp}/${id}/sho
 
 export const resolutionScenarios: ReadonlyArray<Scenario> = [
   scenario("s1", "a sub-hire for all that is short closes it, from the draft to the delivery", async (s) => {
-    const product_id = await s.product({ sub_rental_price: 1250, buffer_before_minutes: 120, post_rent_unavailability: 60 })
+    const product_id = await s.product({
+      sub_rental_price: 1250,
+      buffer_before_minutes: 120,
+      post_rent_unavailability: 60
+    })
     const job = await s.job(product_id, 3)
     expect([await flag(s, job.id), (await short(s, job.id)).map((one) => one.remaining_shortfall)]).toEqual([true, [3]])
     const { body, status } = await resolve(s, job.id, { resolution: "subhire", supplier_id: await s.supplier() })
@@ -82,7 +86,11 @@ export const resolutionScenarios: ReadonlyArray<Scenario> = [
       ["Cable of s4", "1.00"],
       ["Head of s4", "2.00"]
     ])
-    await s.refused(resolve(s, job.id, { resolution: "sub_hire", purchase_order_id: draft.id }), "shortages", /on order/)
+    await s.refused(
+      resolve(s, job.id, { resolution: "sub_hire", purchase_order_id: draft.id }),
+      "shortages",
+      /on order/
+    )
     const other = await s.job(cables, 2)
     await s.refused(
       resolve(s, other.id, { resolution: "sub_hire", purchase_order_id: draft.id }),
@@ -130,6 +138,28 @@ export const resolutionScenarios: ReadonlyArray<Scenario> = [
     expect((await short(s, job.id)).map((one) => one.remaining_shortfall)).toEqual([0, 0])
     expect(await flag(s, job.id)).toBe(false)
   }),
+  scenario(
+    "s8",
+    "what suppliers are paid is the cost side of the job, without orders that were cancelled",
+    async (s) => {
+      const product_id = await s.product({ sub_rental_price: 1000, purchase_price: 5000 })
+      const job = await s.job(product_id, 3)
+      const costs = async () => (await s.get(`${opp}/${job.id}/supply_costs`)).body.supply_costs
+      expect(await costs()).toMatchObject({ cost_total: "0.00", purchase_orders: [] })
+      const supplier_id = await s.supplier()
+      const lines = [{ opportunity_item_id: job.line.id, quantity: "2" }]
+      await resolve(s, job.id, { resolution: "sub_hire", supplier_id, lines })
+      const bought = await resolve(s, job.id, { resolution: "purchase", supplier_id })
+      expect(await costs()).toMatchObject({
+        sub_hire_cost_total: "20.00",
+        purchase_cost_total: "50.00",
+        cost_total: "70.00",
+        purchase_orders: [{ base_subtotal: "20.00" }, { base_subtotal: "50.00" }]
+      })
+      await s.post(`${orders}/${bought.body.purchase_order.id}/cancel`)
+      expect(await costs()).toMatchObject({ cost_total: "20.00", purchase_orders: [{ po_type: "sub_hire" }] })
+    }
+  ),
   scenario("s7", "a copy of the job has nothing on order", async (s) => {
     const product_id = await s.product()
     const job = await s.job(product_id, 1)
