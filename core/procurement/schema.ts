@@ -18,7 +18,11 @@ export const purchase_order_statuses = {
 export type PurchaseOrderStatus = keyof typeof purchase_order_statuses
 
 /** Something is still to come of orders in these statuses, or may be. */
-export const open_statuses = ["draft", "sent", "partially_received"] as const satisfies ReadonlyArray<PurchaseOrderStatus>
+export const open_statuses = [
+  "draft",
+  "sent",
+  "partially_received"
+] as const satisfies ReadonlyArray<PurchaseOrderStatus>
 
 const costs = { visible_to: "costs.view" } as const
 const amount = () => money({ currency: "currency_code", computed: true, default: 0, ...costs })

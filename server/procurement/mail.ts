@@ -97,7 +97,9 @@ const paperOf = Effect.fnUntraced(function* (mail: PurchaseOrderMail, order: Pur
     settings
   )
   if (prepared === undefined)
-    return yield* new GivenUp({ message: `There is no document of purchase order ${order.number ?? order.id} to mail.` })
+    return yield* new GivenUp({
+      message: `There is no document of purchase order ${order.number ?? order.id} to mail.`
+    })
   const { renderer } = yield* serverContext
   const filled =
     Object.keys(prepared.fragments).length === 0 ? {} : yield* renderer.texts(prepared.fragments, prepared.data)
@@ -161,7 +163,4 @@ const senderOf = ({ sender_user_id }: PurchaseOrderMail): number | null =>
   sender_user_id === 0 ? null : sender_user_id
 
 export const purchaseOrderMailOffer = (mail: PurchaseOrderMail): JobOffer<PurchaseOrderMail> =>
-  jobOffer(mailPurchaseOrder, mail, {
-    subject: `${mail.purchase_order_id}.${mail.sent_at}`,
-    owner_id: senderOf(mail)
-  })
+  jobOffer(mailPurchaseOrder, mail, { subject: `${mail.purchase_order_id}.${mail.sent_at}`, owner_id: senderOf(mail) })

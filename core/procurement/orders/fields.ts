@@ -19,7 +19,11 @@ const cleared = { nullable: true, on_null: "clear" } as const
 export const items_max = 5_000
 /** A line: without `id` a new one. Of a line that is there, what is left out stays. */
 export const itemFields = {
-  id: integer({ nullable: true, names: "purchase_order_items", describe: "A line of this order; without it a new one" }),
+  id: integer({
+    nullable: true,
+    names: "purchase_order_items",
+    describe: "A line of this order; without it a new one"
+  }),
   product_id: ref("products", { nullable: true }),
   opportunity_item_id: ref("opportunity_items", {
     nullable: true,
@@ -32,7 +36,7 @@ export const itemFields = {
     form: "any",
     nullable: true,
     describe:
-      "Money in the order's currency, for one piece over the whole hire; unless given what the product costs to sub-hire or to buy"
+      "Money in the order's currency, for one piece over the whole hire; the product's price to sub-hire or buy unless given"
   }),
   discount_percent: decimal({ scale: 2, min: "0", max: "100", nullable: true }),
   tax_class_id: ref("product_tax_classes", {

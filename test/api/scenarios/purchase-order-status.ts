@@ -36,11 +36,7 @@ export const orderStatusScenarios = (): ReadonlyArray<Scenario> => [
     refusedOn(await s.send(half.id), "ends_at")
     const lines = await s.order({ starts_at: null, ends_at: null, items: [{ ...hundred, starts_at, ends_at }] })
     expect((await s.send(lines.id)).status).toBe(200)
-    const some = await s.order({
-      starts_at: null,
-      ends_at: null,
-      items: [{ ...hundred, starts_at, ends_at }, hundred]
-    })
+    const some = await s.order({ starts_at: null, ends_at: null, items: [{ ...hundred, starts_at, ends_at }, hundred] })
     refusedOn(await s.send(some.id), "starts_at", "ends_at")
     const bought = await s.order({ po_type: "purchase", starts_at: null, ends_at: null })
     expect((await s.send(bought.id)).status).toBe(200)

@@ -135,7 +135,9 @@ describe.each(engines)("of a journal with every kind of event, on %s,", (engine)
       expect(() => Schema.decodeUnknownSync(Shown.answerSchema(Shown.keys(shown)))(data), kind.name).not.toThrow()
       if (kind.name.startsWith("payment.")) expect(data).toMatchObject({ invoice_id: 2, payment: { invoice_id: 2 } })
       if (procurement_names.includes(kind.name))
-        expect(data).toMatchObject({ purchase_order: { total: "100.00", items: [{ unit_cost: "50.00", name: "Lamp" }] } })
+        expect(data).toMatchObject({
+          purchase_order: { total: "100.00", items: [{ unit_cost: "50.00", name: "Lamp" }] }
+        })
       if (kind.name === "credit_note.issued") expect(data).toMatchObject({ credit_note: { total: "-20.00" } })
       seen.add(kind.name)
     }
