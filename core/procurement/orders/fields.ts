@@ -35,8 +35,7 @@ export const itemFields = {
   unit_cost: json({
     form: "any",
     nullable: true,
-    describe:
-      "Money in the order's currency, for one piece over the whole hire; the product's price to sub-hire or buy unless given"
+    describe: "Money in the order's currency, for one piece over the whole hire; what the product costs unless given"
   }),
   discount_percent: decimal({ scale: 2, min: "0", max: "100", nullable: true }),
   tax_class_id: ref("product_tax_classes", {
