@@ -4,6 +4,7 @@ import { procurementEvents } from "./events.ts"
 import { orderEndpoints } from "./orders/api.ts"
 import { receivingEndpoints } from "./receiving/api.ts"
 import { receivingEvents } from "./receiving/events.ts"
+import { goodsGivenBack, goodsTakenIn } from "./receiving/intake.ts"
 import { resolutionEndpoints } from "./resolutions/api.ts"
 import { purchaseOrderResource } from "./resources.ts"
 import {
@@ -18,5 +19,6 @@ export const procurementSlice: Slice = {
   tables: [purchase_orders, purchase_order_items, purchase_order_receipts, purchase_order_receipt_lines],
   resources: [purchaseOrderResource],
   events: [...procurementEvents, ...receivingEvents],
-  endpoints: [...orderEndpoints, ...receivingEndpoints, ...resolutionEndpoints]
+  endpoints: [...orderEndpoints, ...receivingEndpoints, ...resolutionEndpoints],
+  react: [goodsTakenIn, goodsGivenBack]
 }

@@ -89,7 +89,16 @@ export const products = table("products", columns, {
     granted_columns: [
       // Costs, descriptions and custom fields are for people who manage products.
       {
-        to: ["availability.view", "containers.*", "kits.*", "opportunities.*", "rates.*", "shortages.*", "stock.*"],
+        to: [
+          "availability.view",
+          "containers.*",
+          "kits.*",
+          "opportunities.*",
+          "purchase_orders.*",
+          "rates.*",
+          "shortages.*",
+          "stock.*"
+        ],
         columns: allColumnsExcept(
           columns,
           "replacement_charge",
