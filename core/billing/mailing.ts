@@ -106,7 +106,8 @@ export const emailInvoice = command("POST", `${path}/{id}/email`, {
     const recipients = new Set([...(given ?? []), ...cc]).size
     if (Object.keys(errors).length === 0 && recipients > recipients_max)
       errors["cc"] = [
-        `The to and cc fields must not have more than ${recipients_max} addresses together; send the rest in another message.`
+        `The to and cc fields must not have more than ${recipients_max} addresses together; ` +
+          "send the rest in another message."
       ]
     if (Object.keys(errors).length > 0) return Result.fail(invalid(errors satisfies FieldErrors))
     const emailed_at = momentAfter(now, invoice.emailed_at)

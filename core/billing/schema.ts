@@ -59,7 +59,7 @@ export interface NamedParty extends JsonObject {
   readonly account_number: string | null
 }
 
-/** How rows of a rate are reported to an electronic invoice, in that standard's letters; without a rate: untaxed rows. */
+/** How rows of a rate are reported to an electronic invoice, in its letters; without a rate: rows without tax. */
 export interface VatReport extends JsonObject {
   readonly tax_rate_id: number | null
   readonly name: string
@@ -138,6 +138,7 @@ export const invoices = table("invoices", invoiceColumns, {
   indexes: [
     listed("number_folded"),
     listed("status", "due_at"),
+    listed("status", "issued_at"),
     listed("type", "status"),
     listed("member_id"),
     listed("store_id"),

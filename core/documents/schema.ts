@@ -84,8 +84,8 @@ const ofDocument = { stream: { entity: "document", column: "document_id" }, visi
 const documentId = () => ref("documents", { computed: true, live: false, on_delete: "keep" })
 
 /**
- * What a document is drawn from: its tree of blocks, a file of JSON, and the pictures that names. The same pages come of
- * them for ever, whatever becomes of the source or of the logo.
+ * What a document is drawn from: its tree of blocks, a file of JSON, and the pictures that names. The same pages come
+ * of them for ever, whatever becomes of the source or of the logo.
  */
 export const document_snapshots = table(
   "document_snapshots",

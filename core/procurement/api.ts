@@ -7,6 +7,8 @@ import { receivingEvents } from "./receiving/events.ts"
 import { goodsGivenBack, goodsTakenIn } from "./receiving/intake.ts"
 import { resolutionEndpoints } from "./resolutions/api.ts"
 import { purchaseOrderResource } from "./resources.ts"
+import { onOrderFollows } from "./resolutions/on-order.ts"
+import { procurementSettings } from "./return-due.ts"
 import {
   purchase_order_items,
   purchase_order_receipt_lines,
@@ -20,5 +22,6 @@ export const procurementSlice: Slice = {
   resources: [purchaseOrderResource],
   events: [...procurementEvents, ...receivingEvents],
   endpoints: [...orderEndpoints, ...receivingEndpoints, ...resolutionEndpoints],
-  react: [goodsTakenIn, goodsGivenBack]
+  settings: procurementSettings,
+  react: [goodsTakenIn, goodsGivenBack, onOrderFollows]
 }

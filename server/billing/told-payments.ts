@@ -144,8 +144,8 @@ const recordTold = (told: ToldPayment, delivery: Delivery, method: PaymentRow["m
   })
 
 /**
- * What is recorded as given back of a payment, by whoever tells of it and by hand. By hand it names its payment by id or
- * by the reference, or is of the only one there is. `unclear`: refunds by hand that name none of several.
+ * What is recorded as given back of a payment, by whoever tells of it and by hand. By hand it names its payment by id
+ * or by the reference, or is of the only one there is. `unclear`: refunds by hand that name none of several.
  */
 const refundsOf = Effect.fnUntraced(function* (paid: PaymentRow) {
   const moved = yield* (yield* Store).find(payments, { invoice_id: paid.invoice_id })
@@ -188,8 +188,9 @@ const recordRefunded = ({ amount, currency, payment_id }: ToldRefund, delivery: 
     if (same !== undefined)
       return yield* givenUp(
         `Of payment ${payment_id} ${textOf(more, currency)} were given back, and refund ${same.id} of ` +
-          `${textOf(same.amount, currency)} on ${nameOf(invoice)} may be that: it names no payment_id. If it is another ` +
-          `refund, record this one by hand with payment_id ${paid.id}; if it is the same, nothing is left to do.`
+          `${textOf(same.amount, currency)} on ${nameOf(invoice)} may be that: it names no payment_id. ` +
+          `If it is another refund, record this one by hand with payment_id ${paid.id}; ` +
+          "if it is the same, nothing is left to do."
       )
     const money = {
       payment_id: paid.id,

@@ -132,8 +132,8 @@ const wordsOf = (failure: unknown): string =>
   failure instanceof Rejection ? (Object.values(failure.errors ?? {}).flat()[0] ?? failure.message) : lineOf(failure)
 
 /**
- * Draws a document, or records why it cannot be. `waits`: a failure that may pass is the caller's, who tries again; else
- * it is recorded like any other. The failure of database or store is the caller's in any case.
+ * Draws a document, or records why it cannot be. `waits`: a failure that may pass is the caller's, who tries again;
+ * else it is recorded like any other. The failure of database or store is the caller's in any case.
  */
 export const drawOrFail = Effect.fnUntraced(function* (
   id: number,

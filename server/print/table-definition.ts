@@ -6,6 +6,7 @@ import type { Column, Content, ContentTable, CustomTableLayout, TableCell } from
 import type { Cell, CellCode, Group, Row, Table, Totals } from "../../core/print/blocks.ts"
 import { heightOfRow, splitRow } from "./estimate.ts"
 import { alignmentOf, type Drawing, inlines, inlineText } from "./inline.ts"
+import { quiet_modules } from "./symbol-options.ts"
 import { cell_code, cell_padding, colours, points_per_mm, sizes } from "./style.ts"
 
 /** A row as it is drawn, of its columns in visual order. */
@@ -142,10 +143,12 @@ const codeOf = (
   const own = (is_qr ? cell_code.qr : cell_code.code128.width) * points_per_mm
   const width = Math.min(widths[column] ?? own, own)
   const height = is_qr ? width : cell_code.code128.height * points_per_mm
-  const { svg } = drawing.symbolOf(symbology, value)
+  const symbol = drawing.symbolOf(symbology, value)
+  // The value begins where the bars do, behind the white around them.
+  const quiet = alignment === "left" && !is_qr ? (quiet_modules.code128 * width) / symbol.width : 0
   return [
-    { svg, width, height, alignment, margin: [0, cell_code.gap * points_per_mm, 0, 0] },
-    smallText(drawing, value)
+    { svg: symbol.svg, width, height, alignment, margin: [0, cell_code.gap * points_per_mm, 0, 0] },
+    { stack: [smallText(drawing, value)], alignment, margin: [quiet, 0, 0, 0] }
   ]
 }
 

@@ -2,8 +2,9 @@ import { expect, it } from "vitest"
 import { type Ask, playEverywhere } from "./playing.ts"
 import { now, orders, sceneOf } from "./receiving-scenarios.ts"
 import { receivingScenarios } from "./scenarios/receiving.ts"
+import { resolutionScenarios } from "./scenarios/resolutions.ts"
 
-const scenarios = [...receivingScenarios]
+const scenarios = [...receivingScenarios, ...resolutionScenarios]
 
 /** Orders and stock as they are left, without ids and stamps. */
 const endOf = async (ask: Ask): Promise<ReadonlyArray<string>> => {
@@ -36,7 +37,7 @@ const endOf = async (ask: Ask): Promise<ReadonlyArray<string>> => {
 }
 
 it("every scenario has a name of its own", () => {
-  expect(scenarios.length).toBeGreaterThanOrEqual(33)
+  expect(scenarios.length).toBeGreaterThanOrEqual(40)
   expect(new Set(scenarios.map(({ n }) => n)).size).toBe(scenarios.length)
 })
 

@@ -34,8 +34,8 @@ export const vatReportsNow = Effect.fnUntraced(function* (
 })
 
 /**
- * Frozen at the issue; null of invoices from before that was kept, which are reported as rates are now. The reason of an
- * exemption that was missing then is taken as it is now, since without one there is no electronic invoice.
+ * Frozen at the issue; null of invoices from before that was kept, which are reported as rates are now. The reason of
+ * an exemption that was missing then is taken as it is now, since without one there is no electronic invoice.
  */
 export const ratesReported = (
   frozen: ReadonlyArray<VatReport> | null,

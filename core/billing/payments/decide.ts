@@ -125,8 +125,8 @@ const namedRefusal = (
   return amount > left
     ? invalidField(
         "amount",
-        `The refund of ${amountOf(amount, invoice)} is more than the ${amountOf(left, invoice)} that are left of payment ` +
-          `${payment.id}; refund that much or less of it.`
+        `The refund of ${amountOf(amount, invoice)} is more than the ${amountOf(left, invoice)} that are left of ` +
+          `payment ${payment.id}; refund that much or less of it.`
       )
     : undefined
 }

@@ -1,11 +1,11 @@
 /**
- * Codes on papers that `scan` and `pack` read as what stands beside them. Scanning looks for a unit by barcode, then by
- * asset number, then by serial number, then by id, and for a product by SKU, then by barcode: a code that would be taken
- * for something else, or for several things, is not printed.
+ * Codes on papers that `scan` and `pack` read as what stands beside them. Scanning looks for a unit by barcode, asset
+ * number, serial number and id, in this order, and for a product by SKU and barcode: a code that would be taken for
+ * something else, or for several things, is not printed.
  */
 import { Effect } from "effect"
 import type { Failure } from "../../kernel/failure.ts"
-import { columnList, bindings } from "../../kernel/store/statement.ts"
+import { columnList } from "../../kernel/store/statement.ts"
 import { Store } from "../../kernel/store/store.ts"
 import type { CellCode } from "../../print/blocks.ts"
 import { type ProductRow, products } from "../../products/schema.ts"
@@ -93,28 +93,27 @@ export const loadCodes = Effect.fnUntraced(function* (
   const store = yield* Store
   const of_units = [...texts(units, unit_columns), ...units.map(({ id }) => String(id))]
   const among = [...texts(of_products, product_columns)]
-  // A text is bound once for all columns: a thousand units make some thousand values, and a statement has a limit.
-  const wanted = (bound: ReturnType<typeof bindings>, values: ReadonlyArray<string>): string =>
-    `with wanted(text) as (values ${values.map((value) => `(${bound.bind(value)})`).join(", ")}) `
+  // Bound as one value: a thousand units have some thousand texts, and a statement takes so many values only.
+  const wanted =
+    store.dialect === "sqlite"
+      ? "with wanted(text) as (select value from json_each(?)) "
+      : "with wanted(text) as (select jsonb_array_elements_text($1::jsonb)) "
   const withAny = (columns: ReadonlyArray<string>): string =>
     columns.map((column) => `${column} in (select text from wanted)`).join(" or ")
-  const for_units = bindings(store.dialect),
-    for_products = bindings(store.dialect)
   const rival_units =
     of_units.length === 0
       ? []
       : yield* store.run(
-          `${wanted(for_units, of_units)}select ${columnList(stock_levels)} from stock_levels ` +
-            `where ${withAny(unit_columns)}`,
-          for_units.values
+          `${wanted}select ${columnList(stock_levels)} from stock_levels where ${withAny(unit_columns)}`,
+          [JSON.stringify(of_units)]
         )
   const rival_products =
     among.length === 0
       ? []
       : yield* store.run(
-          `${wanted(for_products, among)}select ${columnList(products)} from products ` +
+          `${wanted}select ${columnList(products)} from products ` +
             `where deleted_at is null and (${withAny(product_columns)})`,
-          for_products.values
+          [JSON.stringify(among)]
         )
   return codesAmong(units, of_products, {
     units: rival_units.map((row) => store.decode(stock_levels, row)),

@@ -1,4 +1,4 @@
-/** What papers of the warehouse are made of, read from the store: a fixed number of queries, whatever the number of lines. */
+/** What papers of the warehouse are made of: a fixed number of queries, whatever the number of lines. */
 import { Effect } from "effect"
 import { loadStockedProducts } from "../../availability/load-products.ts"
 import type { StockedProduct } from "../../availability/snapshot.ts"
@@ -162,7 +162,8 @@ const casesOf = Effect.fnUntraced(function* (
   ]
   const rows = yield* store.run(
     `with recursive involved(id) as (select id from containers where status in ${live} and (${starts.join(" or ")}) ` +
-      `union select c.id from containers c join involved on c.parent_container_id = involved.id where c.status in ${live}) ` +
+      "union select c.id from containers c join involved on c.parent_container_id = involved.id " +
+      `where c.status in ${live}) ` +
       `select ${columnList(containers)} from containers where id in (select id from involved) order by name, id`,
     bound.values
   )

@@ -39,7 +39,7 @@ export interface Parcel {
   readonly is_hired_in: boolean
 }
 
-/** Digits within a text by their number: A-2 comes before A-10. Written out, so that it is the same on every machine. */
+/** Digits within a text by their number: A-2 comes before A-10. Written out: the same on every machine. */
 export const inWalkingOrder = (one: string, other: string): number => {
   const [a, b] = [one, other].map((text) => text.toLowerCase().match(/\d{1,15}|\D+|\d/g) ?? [])
   for (let at = 0; at < Math.max(a?.length ?? 0, b?.length ?? 0); at++) {
@@ -126,7 +126,7 @@ export type Shelves = ReadonlyMap<string, ReadonlyArray<Shelf>>
 export const shelvesIn = ({ shelves }: WarehouseFacts): Shelves =>
   Map.groupBy(shelves, (shelf) => `${shelf.product_id} ${shelf.store_id}`)
 
-/** Every line, in the order's own order, cut by place. A line whose quantity is zero and that has no units is left out. */
+/** Every line, in the order's own order, cut by place. A line of nothing is left out. */
 export const parcelsOf = (facts: WarehouseFacts, shelves: Shelves): ReadonlyArray<Parcel> => {
   const around = casesAround(facts)
   const unitsOf = Map.groupBy(facts.units, (unit) => unit.opportunity_item_id)

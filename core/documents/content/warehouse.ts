@@ -12,7 +12,8 @@ import { type DocumentType } from "../types.ts"
 import type { DocumentSource, PreparedDocument } from "./source.ts"
 import { symbolFor } from "./warehouse-codes.ts"
 import { type WarehouseFacts, warehouseFacts } from "./warehouse-facts.ts"
-import { groupsOf, type PaperGroup, type PaperKind, type PaperRow } from "./warehouse-rows.ts"
+import type { PaperKind, PaperRow } from "./warehouse-lines.ts"
+import { groupsOf, type PaperGroup } from "./warehouse-rows.ts"
 import { type WarehouseWords, warehouseWords } from "./warehouse-words.ts"
 
 const isPaperKind = (type: DocumentType): type is PaperKind =>
@@ -97,8 +98,13 @@ const pairs = (given: ReadonlyArray<readonly [label: string, value: string | nul
 
 const when = ({ facts, language }: Writing, instant: string | null): string | null =>
   instant === null ? null : momentText(instant, facts.options.zone, language)
-const span = (writing: Writing, from: string | null, to: string | null): string =>
-  [...new Set([when(writing, from), when(writing, to)])].filter((one) => one !== null).join(" – ")
+/** The day is said once where both are on it. */
+const span = (writing: Writing, from: string | null, to: string | null): string => {
+  const [start, end] = [when(writing, from), when(writing, to)]
+  const day = start?.slice(0, start.indexOf(" ") + 1) ?? ""
+  const until = end !== null && day !== "" && end.startsWith(day) ? end.slice(day.length) : end
+  return [...new Set([start, until])].filter((one) => one !== null && one !== "").join(" – ")
+}
 
 /** Where it goes to the left, with the order's code for the scanner; when and for whom to the right. */
 const head = (writing: Writing): Block => {

@@ -3,15 +3,15 @@
  * here.
  */
 import { Effect } from "effect"
+import { zoneOfRow } from "../../../core/calendar/zone-of-row.ts"
 import type { Failure } from "../../../core/kernel/endpoint.ts"
 import type { StoredEvent } from "../../../core/kernel/event.ts"
 import { journal } from "../../../core/kernel/journal.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import type { AnyRow, Table } from "../../../core/kernel/table.ts"
-import { stores } from "../../../core/stores/stores.ts"
 import { millisOf } from "../../../core/values/time.ts"
-import { dayOf, zoneOf } from "../../../core/values/zone.ts"
+import { dayOf } from "../../../core/values/zone.ts"
 import type { EventSummary, OutboxCommand, RecordedEffects } from "../outbox/command.ts"
 import {
   actorOf,
@@ -176,7 +176,7 @@ const comparison = Effect.fnUntraced(function* (
       const clocks: Clocks = {
         here: command.issued_at,
         there: decided.at ?? String(now?.["updated_at"] ?? command.issued_at),
-        zone: touch.table.days.length === 0 ? "UTC" : yield* zoneOfRow(context, { ...of.seen, ...now })
+        zone: touch.table.days.length === 0 ? "UTC" : yield* zoneOfRow({ ...of.seen, ...now }, context.timezone)
       }
       found.push(...columnDifferences(context, touch, clocks, of).map((one) => ({ row, ...one })))
     }
@@ -193,13 +193,9 @@ interface Clocks {
   readonly there: string
   readonly zone: string
 }
-const zoneOfRow = Effect.fnUntraced(function* ({ timezone }: DescriptionContext, { store_id }: AnyRow) {
-  const place = typeof store_id === "number" ? yield* (yield* Store).get(stores, store_id) : undefined
-  return zoneOf(place?.timezone || timezone)
-})
 /**
- * Whether a column is otherwise for no other reason than that the server decided later: it is "now" there as here, or so
- * many days after it. Where its day means something, only on the same day.
+ * Whether a column is otherwise for no other reason than that the server decided later: it is "now" there as here, or
+ * so many days after it. Where its day means something, only on the same day.
  */
 const isClockAlone = (table: Table, column: string, shown: unknown, final: unknown, clocks: Clocks): boolean => {
   if (!table.days.includes(column)) return shown === clocks.here
