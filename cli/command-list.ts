@@ -43,7 +43,7 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     load: () => import("./commands/quote/quote.ts")
   },
   orders: {
-    usage_line: ["orders list|show|history|…", "orders by id or number"],
+    usage_line: ["orders list|show|history|print|…", "orders by id or number; print: their papers, offline too"],
     load: () => import("./commands/orders/orders.ts"),
     noun: "opportunities"
   },
@@ -51,6 +51,11 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     usage_line: ["invoices show|pay|refund|credit|…", "invoices by id or number, and what is paid of them"],
     load: () => import("./commands/invoices/invoices.ts"),
     noun: "invoices"
+  },
+  documents: {
+    usage_line: ["documents generate|get|list|…", "quotations, pick lists, invoices as PDF; batch: of many at once"],
+    load: () => import("./commands/documents/documents.ts"),
+    noun: "documents"
   },
   "purchase-orders": {
     usage_line: [

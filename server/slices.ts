@@ -1,7 +1,7 @@
 /** What the server adds to the core's slices. New server slices go here. */
 import { abilitiesOf } from "../core/users/abilities.ts"
 import { billingServerSlice } from "./billing/slice.ts"
-import { documentsServerSlice } from "./documents/slice.ts"
+import { documentAnswersSlice, documentsServerSlice } from "./documents/slice.ts"
 import { erasedBytes } from "./erased-bytes.ts"
 import { feedsSlice } from "./feeds/slice.ts"
 import { inboundSlice } from "./inbound/slice.ts"
@@ -24,6 +24,7 @@ import type { ServerSlice } from "./server-slice.ts"
 export const serverSlices = (whole: () => Catalogue): ReadonlyArray<ServerSlice> => [
   systemSlice(() => whole().slices),
   serverSyncSlice,
+  documentAnswersSlice,
   idempotencySlice,
   erasedBytes(),
   restoreSlice,

@@ -1,15 +1,17 @@
 /** Documents as a whole. */
 import type { Slice } from "../kernel/catalogue.ts"
-import { layoutEndpoints } from "./branding/api.ts"
+import { layoutsSlice } from "./branding/api.ts"
 import { documentTypeEndpoints } from "./content/api.ts"
 import { documentEvents } from "./events.ts"
 import { documentEndpoints } from "./lifecycle-api.ts"
 import { linkEvents } from "./links/events.ts"
+import { documentResource } from "./resources.ts"
 import { document_acceptances, document_layouts, document_links, document_snapshots, documents } from "./schema.ts"
 
 export const documentsSlice: Slice = {
   name: "documents",
   tables: [documents, document_snapshots, document_links, document_acceptances, document_layouts],
-  events: [...documentEvents, ...linkEvents],
-  endpoints: [...documentEndpoints, ...documentTypeEndpoints, ...layoutEndpoints]
+  resources: [documentResource, ...(layoutsSlice.resources ?? [])],
+  events: [...documentEvents, ...linkEvents, ...(layoutsSlice.events ?? [])],
+  endpoints: [...documentEndpoints, ...documentTypeEndpoints, ...(layoutsSlice.endpoints ?? [])]
 }

@@ -42,6 +42,8 @@ export const documents = table(
     uuid: text({ nullable: true, computed: true, hidden: true, max: 36 }),
     file_name: text({ nullable: true, computed: true, hidden: true }),
     sha256: text({ nullable: true, computed: true, hidden: true, max: 64 }),
+    /** It was drawn of a draft, and says so on every page. */
+    of_draft: boolean({ computed: true, hidden: true, default: false }),
     generated_at: timestamp({ nullable: true, computed: true }),
     finalised_at: timestamp({ nullable: true, computed: true }),
     voided_at: timestamp({ nullable: true, computed: true }),
@@ -81,7 +83,10 @@ export type DocumentRow = RowOf<typeof documents>
 const ofDocument = { stream: { entity: "document", column: "document_id" }, visibility: seen } as const
 const documentId = () => ref("documents", { computed: true, live: false, on_delete: "keep" })
 
-/** What a document says, as a tree of blocks: a file of JSON, from which the same pages are drawn for ever. */
+/**
+ * What a document is drawn from: its tree of blocks, a file of JSON, and the pictures that names. The same pages come
+ * of them for ever, whatever becomes of the source or of the logo.
+ */
 export const document_snapshots = table(
   "document_snapshots",
   {
@@ -148,6 +153,20 @@ export const document_acceptances = table(
 )
 export type DocumentAcceptanceRow = RowOf<typeof document_acceptances>
 
+export const layoutFields = {
+  store_id: ref("stores", { nullable: true, on_null: "clear", on_delete: "delete" }),
+  document_type: choice(labelsOf(document_types), { nullable: true, on_null: "clear", any_case: true }),
+  logo_attachment_id: ref("attachments", { nullable: true, on_null: "clear", on_delete: "clear" }),
+  /** `#rrggbb`, of headings and lines. */
+  accent: text({ nullable: true, max: 7, on_null: "clear" }),
+  page_size: choice({ A4: "A4", LETTER: "Letter" }, { nullable: true, any_case: true }),
+  /** Liquid, with the fields of the type: above the lines, below the totals, and at the foot of each page. */
+  intro: longText({ nullable: true, max: 5_000, on_null: "clear" }),
+  terms: longText({ nullable: true, max: 50_000, on_null: "clear" }),
+  footer: longText({ nullable: true, max: 2_000, on_null: "clear" }),
+  mail_subject: text({ nullable: true, on_null: "clear" }),
+  mail_text: longText({ nullable: true, max: 5_000, on_null: "clear" })
+}
 /**
  * How documents look and what they say around their facts, by store and type: a row for a store and a type, one for
  * either, one for neither. Each field is taken from the narrowest row that has it.
@@ -155,19 +174,20 @@ export type DocumentAcceptanceRow = RowOf<typeof document_acceptances>
 export const document_layouts = table(
   "document_layouts",
   {
-    store_id: ref("stores", { nullable: true, on_delete: "delete" }),
-    document_type: choice(labelsOf(document_types), { nullable: true, any_case: true }),
-    logo_attachment_id: ref("attachments", { nullable: true, on_null: "clear", on_delete: "clear" }),
-    /** `#rrggbb`, of headings and lines. */
-    accent: text({ nullable: true, max: 7, on_null: "clear" }),
-    page_size: choice({ A4: "A4", LETTER: "Letter" }, { nullable: true, any_case: true }),
-    /** Liquid, with the fields of the type: above the lines, below the totals, and at the foot of each page. */
-    intro: longText({ nullable: true, max: 5_000, on_null: "clear" }),
-    terms: longText({ nullable: true, max: 50_000, on_null: "clear" }),
-    footer: longText({ nullable: true, max: 2_000, on_null: "clear" }),
-    mail_subject: text({ nullable: true, on_null: "clear" }),
-    mail_text: longText({ nullable: true, max: 5_000, on_null: "clear" })
+    ...layoutFields,
+    /** Store and type as one text, which is unique also where they are null. */
+    scope: text({ computed: true, hidden: true, max: 60 })
   },
-  { visibility: { all_columns: "everyone" }, indexes: [["store_id", "document_type"]] }
+  {
+    visibility: { all_columns: "everyone" },
+    indexes: [["store_id"]],
+    uniques: [
+      {
+        columns: ["scope"],
+        field: "document_type",
+        message: "There is a layout for this store and type already: change that one."
+      }
+    ]
+  }
 )
 export type DocumentLayoutRow = RowOf<typeof document_layouts>

@@ -58,22 +58,22 @@ interface OrderMade extends SomeColumns<typeof purchase_orders> {
   readonly id: number
   readonly items: ReadonlyArray<SomeColumns<typeof purchase_order_items> & { readonly id: number }>
 }
-export const purchaseOrderCreated = eventType<
-  OrderMade,
-  NewRow<typeof purchase_orders> & Pick<OrderMade, "items">
->("purchase_order.created", {
-  meaning: "A draft of an order to a supplier was made: all of its columns, and its lines.",
-  data: () => newRowWith(purchase_orders, { items: Schema.Array(newRow(purchase_order_items)) }),
-  stream,
-  project: ({ items, ...order }, { recorded_at }) => [
-    insertedRow(purchase_orders, order, recorded_at),
-    ...items.map((row) => insertedRow(purchase_order_items, row, recorded_at))
-  ],
-  activity: ({ items, ...order }) => ({
-    old_values: null,
-    new_values: { ...(order as JsonObject), items: items.length }
-  })
-})
+export const purchaseOrderCreated = eventType<OrderMade, NewRow<typeof purchase_orders> & Pick<OrderMade, "items">>(
+  "purchase_order.created",
+  {
+    meaning: "A draft of an order to a supplier was made: all of its columns, and its lines.",
+    data: () => newRowWith(purchase_orders, { items: Schema.Array(newRow(purchase_order_items)) }),
+    stream,
+    project: ({ items, ...order }, { recorded_at }) => [
+      insertedRow(purchase_orders, order, recorded_at),
+      ...items.map((row) => insertedRow(purchase_order_items, row, recorded_at))
+    ],
+    activity: ({ items, ...order }) => ({
+      old_values: null,
+      new_values: { ...(order as JsonObject), items: items.length }
+    })
+  }
+)
 export const purchaseOrderUpdated = eventType("purchase_order.updated", {
   meaning: "A draft of an order to a supplier changed: columns that did, and lines that came, changed and went.",
   data: () =>

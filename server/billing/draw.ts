@@ -1,22 +1,10 @@
 /** Documents of billing as PDF: drawn when they are asked for, and kept nowhere. */
 import { Effect, Stream } from "effect"
-import { attachments } from "../../core/attachments/schema.ts"
 import type { Failure } from "../../core/kernel/failure.ts"
 import { invalidField, Rejection } from "../../core/kernel/rejection.ts"
-import type { Settings } from "../../core/kernel/settings.ts"
-import { Store } from "../../core/kernel/store/store.ts"
 import { picturesOf, type PrintDocument } from "../../core/print/blocks.ts"
 import type { DrawingTooLong, DrawingUnavailable, DrawOptions, Undrawable } from "../print/renderer.ts"
 import { serverContext } from "../server-context.ts"
-
-/** The content of the logo that the settings name; null where there is none, or none any more. */
-export const logoOf = Effect.fnUntraced(function* (
-  settings: Settings
-): Effect.fn.Return<string | null, Failure, Store> {
-  const id = Number(settings["invoicing"]?.["logo_attachment_id"] ?? 0)
-  const logo = id === 0 ? undefined : yield* (yield* Store).get(attachments, id)
-  return logo === undefined || logo.deleted_at !== null ? null : logo.sha256
-})
 
 /** The pictures a document names. A logo that cannot be read is left out: the document is wanted more than it. */
 const picturesFor = Effect.fnUntraced(function* (document: PrintDocument) {
@@ -48,18 +36,24 @@ const withoutPictures = (document: PrintDocument, kept: ReadonlyMap<string, unkn
   )
 })
 
+/** The PDF, with what it was drawn from: a picture that cannot be had is no part of that. */
 export const drawn = Effect.fnUntraced(function* (
   document: PrintDocument,
   options: Pick<DrawOptions, "limit_millis" | "carried_xml"> = {}
 ) {
   const { renderer } = yield* serverContext
   const pictures = yield* picturesFor(document)
-  const whole = withoutPictures(document, pictures)
-  return yield* renderer.pdf(whole, { ...options, pictures }).pipe(
+  const draw = (kept: ReadonlyMap<string, Uint8Array>) => {
+    const whole = withoutPictures(document, kept)
+    return Effect.map(renderer.pdf(whole, { ...options, pictures: kept }), (pdf) => ({
+      ...pdf,
+      document: whole,
+      pictures: kept
+    }))
+  }
+  return yield* draw(pictures).pipe(
     // What may be at fault is the logo, which is anybody's file.
-    Effect.catchTag("Undrawable", (failure) =>
-      pictures.size === 0 ? Effect.fail(failure) : renderer.pdf(withoutPictures(document, new Map()), options)
-    )
+    Effect.catchTag("Undrawable", (failure) => (pictures.size === 0 ? Effect.fail(failure) : draw(new Map())))
   )
 })
 

@@ -1,40 +1,24 @@
 /** The durable job that draws an invoice and hands it to the mail queue (rules/billing 1.3). */
 import { Effect } from "effect"
 import { type InvoiceMail, invoiceMail } from "../../core/billing/mailing.ts"
-import { invoiceFileName, invoicePaper, namedParties, paperOptions } from "../../core/billing/paper/facts.ts"
-import { type MailData, mailData, standardMail } from "../../core/billing/paper/mail-text.ts"
 import { invoices } from "../../core/billing/schema.ts"
+import { typeOfInvoice } from "../../core/documents/content/invoices.ts"
+import { prepareDocument, type PreparedDocument } from "../../core/documents/content/prepare.ts"
 import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import { Rejection } from "../../core/kernel/rejection.ts"
-import { type Settings, settingText } from "../../core/kernel/settings.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { GivenUp, type JobKind, jobKind, type JobOffer, jobOffer } from "../jobs/job-kind.ts"
 import { queueMail } from "../mail/jobs.ts"
-import { serverContext } from "../server-context.ts"
-import { drawn, logoOf } from "./draw.ts"
+import { filledDocument, filledMail } from "../documents/filled.ts"
+import { drawn } from "./draw.ts"
 
 const idOf = ({ emailed_at, invoice_id }: InvoiceMail): string => `invoice.${invoice_id}.${emailed_at}`
 
-/** The subject and text: as they were given, else as the settings word them, else plainly. */
-const textsOf = Effect.fnUntraced(function* (mail: InvoiceMail, data: MailData, language: string, settings: Settings) {
-  const { renderer } = yield* serverContext
-  const standard = standardMail(data, language)
-  const wanted = {
-    ...(mail.subject === null ? { subject: settingText(settings, "invoicing", "mail_subject") } : {}),
-    ...(mail.message === null ? { text: settingText(settings, "invoicing", "mail_text") } : {})
-  }
-  const fragments = Object.fromEntries(Object.entries(wanted).filter(([, text]) => text.trim() !== ""))
-  const filled: { readonly [name: string]: string } =
-    Object.keys(fragments).length === 0
-      ? {}
-      : yield* renderer.texts(fragments, data).pipe(
-          // Checked when it was saved; one that a device recorded may not have been. The customer gets the plain one.
-          Effect.catchTag("TextInvalid", () => Effect.succeed({}))
-        )
-  return {
-    subject: mail.subject ?? (filled["subject"]?.trim() || standard.subject),
-    text: mail.message ?? (filled["text"]?.trim() ? filled["text"] : standard.text)
-  }
+/** As they were given, else as the layout or the settings word them, else plainly. */
+const textsOf = Effect.fnUntraced(function* (mail: InvoiceMail, prepared: PreparedDocument) {
+  if (mail.subject !== null && mail.message !== null) return { subject: mail.subject, text: mail.message }
+  const filled = yield* filledMail(prepared)
+  return { subject: mail.subject ?? filled.subject, text: mail.message ?? filled.text }
 })
 
 export const mailInvoice: JobKind<InvoiceMail> = jobKind({
@@ -50,11 +34,20 @@ export const mailInvoice: JobKind<InvoiceMail> = jobKind({
       const settings = yield* (yield* CommandRuntime).settings
       const invoice = yield* store.get(invoices, mail.invoice_id)
       if (invoice === undefined) return yield* new GivenUp({ message: "The invoice is gone." })
-      const options = yield* paperOptions(invoice, settings)
-      const { bytes } = yield* drawn(yield* invoicePaper(invoice, settings, yield* logoOf(settings)), {
+      const prepared = yield* prepareDocument(
+        {
+          document_type: typeOfInvoice(invoice),
+          documentable_id: invoice.id,
+          store_id: null,
+          document_number: null,
+          now: mail.emailed_at
+        },
+        settings
+      )
+      if (prepared === undefined) return yield* new GivenUp({ message: "The invoice is gone." })
+      const { bytes } = yield* drawn(yield* filledDocument(prepared), {
         limit_millis: (yield* Effect.promise(() => import("../print/renderer.ts"))).background_limit_millis
       })
-      const data = mailData(invoice, yield* namedParties(invoice, settings), options)
       const queued = yield* store.transaction(
         queueMail(
           {
@@ -63,8 +56,8 @@ export const mailInvoice: JobKind<InvoiceMail> = jobKind({
             sender_user_id: mail.sender_user_id === 0 ? null : mail.sender_user_id,
             to: mail.to,
             cc: mail.cc,
-            ...(yield* textsOf(mail, data, options.language, settings)),
-            attachments: [{ name: `${invoiceFileName(invoice)}.pdf`, mime_type: "application/pdf", bytes }]
+            ...(yield* textsOf(mail, prepared)),
+            attachments: [{ name: `${prepared.file_name}.pdf`, mime_type: "application/pdf", bytes }]
           },
           settings
         )

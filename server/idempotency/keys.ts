@@ -123,6 +123,35 @@ export const releaseKey = (id: string, attempt: number): Effect.Effect<void, Fai
     )
   })
 
+type Fingerprints = ReadonlyArray<string>
+/** Another answer to the same request; nothing where the key was used for another one meanwhile. */
+export const changeAnswer = (
+  id: string,
+  fingerprints: Fingerprints,
+  { body, status }: Pick<StoredResult, "status"> & { readonly body?: Json }
+): Effect.Effect<void, Failure, Store> =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    const { bind, values } = bindings(store.dialect)
+    const text = body === undefined ? null : JSON.stringify(body)
+    yield* store.run(
+      `update idempotency_keys set status = ${bind(status)}, body = ${bind(text)} ` +
+        `where id = ${bind(id)} and state = 'done' and fingerprint in (${fingerprints.map(bind).join(", ")})`,
+      values
+    )
+  })
+/** The key is unused again: what was done under it came to nothing. */
+export const forgetAnswer = (id: string, fingerprints: Fingerprints): Effect.Effect<void, Failure, Store> =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    const { bind, values } = bindings(store.dialect)
+    yield* store.run(
+      `delete from idempotency_keys where id = ${bind(id)} and state = 'done' ` +
+        `and fingerprint in (${fingerprints.map(bind).join(", ")})`,
+      values
+    )
+  })
+
 /** Deletes keys whose retention is over at `now` (milliseconds since 1970), with their results. */
 export const dropExpired = (now: number): Effect.Effect<void, Failure, Store> =>
   Effect.gen(function* () {

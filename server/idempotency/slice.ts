@@ -12,7 +12,17 @@ import { bodyOf, invalidField, Rejection, statusOf } from "../../core/kernel/rej
 import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { ServerEndpoint, ServerCall, ServerSlice } from "../server-slice.ts"
-import { clearAnswers, dropExpired, finishKey, releaseKey, reserveKey, resultOf, storedAnswer } from "./keys.ts"
+import {
+  changeAnswer,
+  clearAnswers,
+  dropExpired,
+  finishKey,
+  forgetAnswer,
+  releaseKey,
+  reserveKey,
+  resultOf,
+  storedAnswer
+} from "./keys.ts"
 import { idempotency_keys, idempotency_results, type KeyRow } from "./schema.ts"
 
 /**
@@ -75,6 +85,21 @@ const refused = (id: string, attempt: number, failure: Rejection): Effect.Effect
     yield* finishKey(id, attempt, { status, body, headers })
     return { status, body, headers }
   })
+
+/**
+ * Keeps another answer in the place of the one that was kept under the call's key: work that went on after the command
+ * has come to an end. Without an answer the key is unused again.
+ */
+export const answeredLater = (
+  call: ServerCall,
+  answer: Pick<Answer, "status" | "body" | "headers"> | undefined
+): Effect.Effect<void, Failure, Store> => {
+  const given = call.headers["idempotency-key"]
+  if (typeof given !== "string" || !keepsAnswers(call.endpoint)) return Effect.void
+  const id = `${call.viewer.user_id} ${given}`
+  const fingerprints = [fingerprintOf(call), fingerprintOf(call, false)]
+  return answer === undefined ? forgetAnswer(id, fingerprints) : changeAnswer(id, fingerprints, answer)
+}
 
 /** The answer to a key that another request has used: 409 for a different request, 425 while it is in flight. */
 const replayed = Effect.fnUntraced(function* (

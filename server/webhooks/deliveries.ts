@@ -49,7 +49,23 @@ export const replayOf = (row: DeliveryRow, now: string): DeliveryRow => ({
 })
 /** The key of the delivery that a replay repeats. */
 export const firstKeyOf = ({ event, key, position, webhook_id }: DeliveryRow): string =>
-  position === null ? key.replace(/^(test:[^:]+):.*$/, "$1") : keyOf(webhook_id, position, event)
+  position === null ? key.replace(/^((?:test|told):[^:]+):.*$/, "$1") : keyOf(webhook_id, position, event)
+
+/** A message of what no event caused. */
+export const toldOf = (webhook_id: number, event: string, body: string, now: string): DeliveryRow => {
+  const id = randomUUID()
+  return {
+    ...waiting(now),
+    key: `told:${id}`,
+    webhook_id,
+    event,
+    event_id: `msg_${id}`,
+    position: null,
+    happened_at: now,
+    body,
+    purpose: "event"
+  }
+}
 
 export const test_event = "webhook.test"
 export const testOf = (webhook_id: number, webhook: JsonObject, now: string): DeliveryRow => {

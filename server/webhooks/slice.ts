@@ -2,7 +2,7 @@
  * Webhooks out (rules/conventions 14): subscriptions, what they are told of, and its delivery. Everything is outside
  * the journal and on the server alone; a rebuild or a restored journal sends nothing again.
  */
-import { Effect } from "effect"
+import { Context, Effect } from "effect"
 import { isJsonObject, type JsonObject } from "../../core/kernel/json.ts"
 import { type RowChange, update } from "../../core/kernel/row-change.ts"
 import { Store } from "../../core/kernel/store/store.ts"
@@ -27,6 +27,7 @@ import { dropWaiting } from "./outcomes.ts"
 import { dropOldDaily } from "./retention.ts"
 import { webhook_deliveries, webhook_logs, webhooks } from "./schema.ts"
 import { makeSubscriptions } from "./subscriptions.ts"
+import { makeTeller, WebhookTeller } from "./telling.ts"
 
 export interface WebhooksOptions {
   /** Told of each attempt; the first one at an event is what is metered (rules/conventions 16). */
@@ -73,6 +74,7 @@ export const webhooksSlice = ({ attempted, lookup, timeout_millis }: WebhooksOpt
     recorded: (events) => Effect.andThen(turnOffOfLeavers(events, subscriptions.forget), fan_out.recorded(events)),
     jobs: [fan_out.job, dropOldDaily.kind],
     timed: [dropOldDaily],
+    services: () => Context.make(WebhookTeller, makeTeller(subscriptions, wake)),
     measured: counts.measured,
     background: Effect.gen(function* () {
       const { log, outside } = yield* ServerContext

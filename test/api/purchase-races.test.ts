@@ -1,4 +1,4 @@
-/** Several people at one purchase order, over the server's interface on Postgres: of two that exclude each other one wins. */
+/** Several people at one purchase order, over the interface on Postgres: of two that exclude each other one wins. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Got, serve, type Serving } from "../server/serving.ts"
 
@@ -26,9 +26,9 @@ describe("several people at one purchase order on pg", () => {
   const put = (id: number, json: object): Promise<Got> => server.ask(`${path}/${id}`, { method: "PUT", json })
   const shown = async (id: number) => (await server.ask(`${path}/${id}?include=items`)).body.purchase_order
   const events = async (id: number, action: string): Promise<number> =>
-    (await server.ask(`/api/v1/actions?q[auditable_type_eq]=purchase_order&q[auditable_id_eq]=${id}`)).body.actions.filter(
-      (one: { readonly action: string }) => one.action === action
-    ).length
+    (
+      await server.ask(`/api/v1/actions?q[auditable_type_eq]=purchase_order&q[auditable_id_eq]=${id}`)
+    ).body.actions.filter((one: { readonly action: string }) => one.action === action).length
 
   it("eight send it at once: it is sent once", async () => {
     for (let round = 0; round < 5; round++) {
@@ -63,19 +63,16 @@ describe("several people at one purchase order on pg", () => {
   it("one deletes it while another sends it: either, never both", async () => {
     for (let round = 0; round < 10; round++) {
       const { id } = await draft()
-      const [removed, sent] = await Promise.all([
-        server.ask(`${path}/${id}`, { method: "DELETE" }),
-        post(id, "send")
-      ])
+      const [removed, sent] = await Promise.all([server.ask(`${path}/${id}`, { method: "DELETE" }), post(id, "send")])
       expect([removed.status, sent.status]).toEqual(removed.status === 204 ? [204, 404] : [422, 200])
     }
   })
   it("sixteen order at once, and some of what they ask is refused: numbers are 1 to n, each once", async () => {
     const before = Number((await draft()).number)
-    const clients = Array.from({ length: 16 }, async (_, client) => {
+    const clients = Array.from({ length: 16 }, async () => {
       const refused = await server.ask(path, { method: "POST", json: { supplier_id, items: [{ quantity: "1" }] } })
       expect(refused.status).toBe(422)
-      return Number((await draft()).number) + client * 0
+      return Number((await draft()).number)
     })
     const numbers = (await Promise.all(clients)).toSorted((one, other) => one - other)
     expect(numbers).toEqual(Array.from({ length: 16 }, (_, at) => before + 1 + at))

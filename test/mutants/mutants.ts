@@ -5,6 +5,7 @@ import { kernel_mutants, rule_mutants } from "./in-core.ts"
 import type { Mutant } from "./mutant.ts"
 import { outbox_mutants, replica_mutants } from "./on-device.ts"
 import { reader_mutants, verdict_mutants } from "./on-server.ts"
+import { purchase_order_mutants } from "./purchase-orders.ts"
 import { serving_mutants } from "./serving.ts"
 
 export const mutants: ReadonlyArray<Mutant> = [
@@ -16,5 +17,6 @@ export const mutants: ReadonlyArray<Mutant> = [
   ...kernel_mutants,
   ...rule_mutants,
   ...serving_mutants,
-  ...billing_mutants
+  ...billing_mutants,
+  ...purchase_order_mutants
 ]

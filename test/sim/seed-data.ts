@@ -204,5 +204,10 @@ export const seed_data: ReadonlyArray<Request> = [
     })
   ),
   ...times(4, (at) => write(`purchase_orders/${at + 2}/send`)),
-  write("purchase_orders/5/cancel", { reason: "No job" })
+  write("purchase_orders/5/cancel", { reason: "No job" }),
+  // Papers of an order and of an invoice; where nobody draws them they stay pending.
+  ...["quotation", "order_confirmation", "pick_list"].map((document_type) =>
+    write("documents/generate", { document_type, documentable_type: "Opportunity", documentable_id: 10 })
+  ),
+  write("documents/generate", { document_type: "invoice", documentable_type: "Invoice", documentable_id: 1 })
 ]

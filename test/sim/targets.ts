@@ -692,5 +692,23 @@ export const targets: { readonly [endpoint: string]: Maker } = {
     label: `Named ${random.below(30)}`
   })),
   "opportunities.delete_version": version("not v.is_active"),
-  "opportunities.acknowledge_shortages": deal("has_shortage")
+  "opportunities.acknowledge_shortages": deal("has_shortage"),
+  // Waited for: what a job drew later would be recorded at any moment.
+  "documents.generate": async (random, look) => {
+    const found = await one(random, look, "select id from opportunities where deleted_at is null order by id desc")
+    return {
+      body: {
+        document_type: random.pick(["quotation", "order_confirmation", "pick_list"]),
+        documentable_type: "Opportunity",
+        documentable_id: number(found),
+        store_id: null,
+        async: false
+      }
+    }
+  },
+  "documents.batch": async () => ({
+    body: { document_type: "quotation", documentable_type: "Opportunity", documentable_ids: [987_654_321] }
+  }),
+  "documents.finalise": row("id", "documents", "status = 'generated'"),
+  "documents.void": row("id", "documents", "status in ('generated', 'finalised')")
 }

@@ -7,8 +7,13 @@ import { engines } from "../app.ts"
 import { type DeviceTestServer, openDeviceTestServer } from "./server.ts"
 
 const orders = "/api/v1/purchase_orders"
-const ask = (device: Device, method: string, path: string, body?: Json, query: ReadonlyArray<readonly [string, string]> = []) =>
-  device.ask({ method, path, query: [...query], body })
+const ask = (
+  device: Device,
+  method: string,
+  path: string,
+  body?: Json,
+  query: ReadonlyArray<readonly [string, string]> = []
+) => device.ask({ method, path, query: [...query], body })
 
 describe.each(engines)("two devices at one purchase order on %s", (engine) => {
   let grounds: DeviceTestServer, office: Device, dock: Device, supplier_id: number
@@ -109,13 +114,12 @@ describe.each(engines)("the device of somebody who may not see costs on %s", (en
     }
     const before = await made("purchase_orders", body, "purchase_order")
     await made("roles", { name: "Buyer", permissions }, "role")
-    const user = await made(
-      "users",
-      { name: "Bea", email: "bea@example.com", roles: ["Buyer"], active: true },
-      "user"
-    )
+    const user = await made("users", { name: "Bea", email: "bea@example.com", roles: ["Buyer"], active: true }, "user")
     const issued = await grounds.ask("POST", "/api/v1/tokens", { name: "bea", abilities: ["*"], user_id: user.id })
-    const device = await grounds.enrol("blind", issued.body.secret ?? issued.body.token.secret ?? issued.body.token.token)
+    const device = await grounds.enrol(
+      "blind",
+      issued.body.secret ?? issued.body.token.secret ?? issued.body.token.token
+    )
     const after = await made("purchase_orders", body, "purchase_order")
     await grounds.ask("PUT", `${orders}/${before.id}`, { items: [{ id: before.items[0].id, quantity: "5" }] })
     const own = await ask(device, "POST", orders, { ...body, items: [{ product_id: product.id, quantity: "2" }] })
@@ -127,7 +131,13 @@ describe.each(engines)("the device of somebody who may not see costs on %s", (en
     for (const row of tables.purchase_orders)
       expect([row.subtotal, row.tax_total, row.total, Number(row.exchange_rate)]).toEqual([0, 0, 0, 1])
     for (const row of tables.purchase_order_items)
-      expect([row.unit_cost, row.subtotal, row.total, row.discount_percent, row.tax_rate]).toEqual([0, 0, 0, null, null])
+      expect([row.unit_cost, row.subtotal, row.total, row.discount_percent, row.tax_rate]).toEqual([
+        0,
+        0,
+        0,
+        null,
+        null
+      ])
     const { id } = (own.body as any).purchase_order
     const kept = (await grounds.ask("GET", `${orders}/${id}?include=items`)).body.purchase_order
     expect([kept.total, kept.items[0].unit_cost]).toEqual(["24.68", "12.34"])

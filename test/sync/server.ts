@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { catalogue } from "../../core/catalogue.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import { openServerApp, type ServerApp } from "../../server/app.ts"
+import { openServerApp, type ServerApp, type ServerOptions } from "../../server/app.ts"
 import { type Listening, listenOn } from "../../server/http.ts"
 import { silentLog } from "../../server/log.ts"
 import { type Device, enrolDevice } from "../../sync/device/device.ts"
@@ -40,7 +40,10 @@ export interface DeviceTestServer {
   readonly close: () => Promise<void>
 }
 
-export const openDeviceTestServer = async (engine: Engine = "sqlite"): Promise<DeviceTestServer> => {
+export const openDeviceTestServer = async (
+  engine: Engine = "sqlite",
+  options: Partial<ServerOptions> = {}
+): Promise<DeviceTestServer> => {
   const folder = mkdtempSync(join(tmpdir(), "flightcase-grounds-"))
   const database = engine === "pg" ? await freshDatabase(startedServer) : undefined
   let app: ServerApp | undefined,
@@ -56,7 +59,8 @@ export const openDeviceTestServer = async (engine: Engine = "sqlite"): Promise<D
             : { kind: "pg", url: database.url, connections_max: 5 },
         key: server_key,
         owner_token: token,
-        rate_limit: 1_000_000
+        rate_limit: 1_000_000,
+        ...options
       })
     )
     listening = await listenOn({ host: "127.0.0.1", port, log: silentLog, answer: app.answer })

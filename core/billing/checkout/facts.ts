@@ -16,7 +16,8 @@ import type { CheckoutFacts } from "./decide.ts"
 import type { Deposit } from "./deposits.ts"
 import type { CheckoutSource } from "./rows.ts"
 
-const sourceOf = Effect.fnUntraced(function* (
+/** What is charged, and what the taxes of it depend on. */
+export const chargedSource = Effect.fnUntraced(function* (
   header: OpportunityRow,
   customer_tax_class_id: number | null
 ): Effect.fn.Return<CheckoutSource, Failure, Store> {
@@ -46,7 +47,7 @@ const sourceOf = Effect.fnUntraced(function* (
  * Deposits of an opportunity that were issued and not undone, and that no issued invoice takes off yet. One in another
  * currency, or of the customer it had before, is nothing that can be taken off.
  */
-const depositsOf = Effect.fnUntraced(function* ({
+export const depositsOf = Effect.fnUntraced(function* ({
   currency_code,
   id: opportunity_id,
   member_id
@@ -78,7 +79,7 @@ export const checkoutFactsOf = Effect.fnUntraced(function* (
 ): Effect.fn.Return<CheckoutFacts, Failure, Store> {
   const member = header.member_id === null ? undefined : yield* (yield* Store).get(members, header.member_id)
   return {
-    source: yield* sourceOf(header, member?.sale_tax_class_id ?? null),
+    source: yield* chargedSource(header, member?.sale_tax_class_id ?? null),
     member,
     deposits: yield* depositsOf(header),
     custom: { from: yield* customFieldFacts("Opportunity"), to: yield* customFieldFacts("Invoice") }

@@ -5,7 +5,6 @@ import { baseCurrency, type Settings, settingText } from "../../kernel/settings.
 import { Store } from "../../kernel/store/store.ts"
 import { members } from "../../members/schema.ts"
 import { opportunities } from "../../opportunities/schema.ts"
-import type { PrintDocument } from "../../print/blocks.ts"
 import { stores } from "../../stores/stores.ts"
 import { zoneOf } from "../../values/zone.ts"
 import { partiesOf } from "../parties.ts"
@@ -17,10 +16,11 @@ import {
   invoices,
   type NamedParty
 } from "../schema.ts"
-import { creditNoteDocument, invoiceDocument, type PaperOptions } from "./document.ts"
+import type { CreditNotePaper, InvoicePaper } from "./document.ts"
+import type { PaperOptions } from "./letter.ts"
 import { paperLanguage } from "./words.ts"
 
-const nobody: NamedParty = {
+export const nobody: NamedParty = {
   name: "",
   street: null,
   city: null,
@@ -36,25 +36,24 @@ const nobody: NamedParty = {
 }
 const inOrder = { order: ["sort_order", "id"] }
 
-/**
- * In the customer's language, where there are words for it, with the days of the store. `logo_sha256`: the content of
- * the picture that the settings name, if there is one.
- */
+/** What the settings and the customer say; `logo_sha256`: the content of the picture that is shown. */
 export const paperOptions = Effect.fnUntraced(function* (
-  { member_id, store_id }: { readonly member_id: number; readonly store_id: number | null },
+  { member_id, store_id }: { readonly member_id: number | null; readonly store_id: number | null },
   settings: Settings,
   logo_sha256: string | null = null
 ): Effect.fn.Return<PaperOptions, Failure, Store> {
   const store = yield* Store
   const set = (key: string): string | null => settingText(settings, "invoicing", key).trim() || null
-  const member = yield* store.get(members, member_id)
+  const member = member_id === null ? undefined : yield* store.get(members, member_id)
   const place = store_id === null ? undefined : yield* store.get(stores, store_id)
   return {
+    // The customer's language, where there are words for it, with the days of the store.
     language: paperLanguage(member?.locale || settingText(settings, "company", "locale")),
     zone: zoneOf(place?.timezone || settingText(settings, "company", "timezone")),
     base_currency: baseCurrency(settings),
     page_size: set("page_size") === "LETTER" ? "LETTER" : "A4",
     accent: set("accent"),
+    intro: null,
     terms: set("terms"),
     footer: set("footer"),
     account_holder: set("account_holder"),
@@ -75,36 +74,37 @@ export const namedParties = Effect.fnUntraced(function* (
   return { seller: billed_by ?? nobody, buyer: billed_to ?? nobody }
 })
 
+/** What an invoice is drawn from, in the look that `options` give it. */
 export const invoicePaper = Effect.fnUntraced(function* (
   invoice: InvoiceRow,
   settings: Settings,
-  logo_sha256: string | null = null
-): Effect.fn.Return<PrintDocument, Failure, Store> {
+  options: PaperOptions
+): Effect.fn.Return<InvoicePaper, Failure, Store> {
   const store = yield* Store
   const order = invoice.opportunity_id === null ? undefined : yield* store.get(opportunities, invoice.opportunity_id)
-  return invoiceDocument({
+  return {
     invoice,
     items: yield* store.find(invoice_items, { invoice_id: invoice.id }, inOrder),
     ...(yield* namedParties(invoice, settings)),
     order: order === undefined ? null : { number: order.number, subject: order.subject },
-    options: yield* paperOptions(invoice, settings, logo_sha256)
-  })
+    options
+  }
 })
 
 export const creditNotePaper = Effect.fnUntraced(function* (
   credit_note: CreditNoteRow,
   settings: Settings,
-  logo_sha256: string | null = null
-): Effect.fn.Return<PrintDocument, Failure, Store> {
+  options: PaperOptions
+): Effect.fn.Return<CreditNotePaper, Failure, Store> {
   const store = yield* Store
   const invoice = yield* store.get(invoices, credit_note.invoice_id)
-  return creditNoteDocument({
+  return {
     credit_note,
     items: yield* store.find(credit_note_items, { credit_note_id: credit_note.id }, inOrder),
     invoice: { number: invoice?.number ?? null, issued_at: invoice?.issued_at ?? null },
     ...(yield* namedParties(credit_note, settings)),
-    options: yield* paperOptions(credit_note, settings, logo_sha256)
-  })
+    options
+  }
 })
 
 const plain = (name: string): string => name.replace(/[^\w.-]+/g, "-")

@@ -28,10 +28,17 @@ interface Written {
   readonly language: string
   readonly zone: string
 }
-type Window = Pick<PaperLine, "starts_at" | "ends_at">
+export type Window = Pick<PaperLine, "starts_at" | "ends_at">
+
+/** The window that most lines have: it stands at the head, and lines that differ show their own. */
+export const hireOf = <W extends Window>(lines: ReadonlyArray<W>): W | undefined => {
+  const hired = lines.filter(({ ends_at, starts_at }) => starts_at !== null || ends_at !== null)
+  const by_window = Map.groupBy(hired, ({ ends_at, starts_at }) => `${starts_at} ${ends_at}`)
+  return [...by_window.values()].toSorted((a, b) => b.length - a.length)[0]?.[0]
+}
 
 /** A mark that is not seen: below a note in Arabic the first day would stand to the right of the last. */
-const shown_left_to_right = "\u200e"
+export const shown_left_to_right = "\u200e"
 
 /** From a day to a day; times of the day are the delivery's matter. */
 export const windowText = ({ ends_at, starts_at }: Window, { language, zone }: Written): string =>

@@ -3,7 +3,7 @@ import { dateText, moneyText } from "../../print/format.ts"
 import { formatMoney } from "../../values/money.ts"
 import { dayOf } from "../../values/zone.ts"
 import type { InvoiceRow, NamedParty } from "../schema.ts"
-import type { PaperOptions } from "./document.ts"
+import type { PaperOptions } from "./letter.ts"
 import { paymentLink } from "./pay.ts"
 import { wordsOf } from "./words.ts"
 

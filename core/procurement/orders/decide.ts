@@ -122,10 +122,7 @@ const exactSums = (rows: ReadonlyArray<PurchaseOrderItemRow>): Result.Result<Ret
     : Result.fail(invalidField("items", "The total is too large."))
 }
 
-const refuseStatus = (
-  { status }: PurchaseOrderRow,
-  words: string
-): Result.Result<never, Rejection> =>
+const refuseStatus = ({ status }: PurchaseOrderRow, words: string): Result.Result<never, Rejection> =>
   Result.fail(invalidField("status", `The order is ${purchase_order_statuses[status].toLowerCase()}; ${words}`))
 export const draftOnly = (row: PurchaseOrderRow, words: string): Result.Result<void, Rejection> =>
   row.status === "draft" ? Result.succeed(undefined) : refuseStatus(row, `only a draft can be ${words}.`)
@@ -199,7 +196,9 @@ const rowsAfter = (
       )
     )
   if (stored.some((row) => row.starts_at !== null && row.ends_at !== null && row.ends_at < row.starts_at))
-    return Result.fail(invalidField("ends_at", "A line of the order would end before it starts; send its dates as well."))
+    return Result.fail(
+      invalidField("ends_at", "A line of the order would end before it starts; send its dates as well.")
+    )
   // Another supplier is taxed anew.
   if (next.supplier_id !== before.supplier_id) return Result.succeed(taxedItems(stored, facts))
   return Result.succeed(stored === facts.items ? undefined : stored)
@@ -281,7 +280,10 @@ export const sendPurchaseOrder = (
     } satisfies Decision<PurchaseOrderMail>
   })
 /** Goods that are sub-hired are hired from and until: by the order, or by each of its lines. */
-const windowed = (row: PurchaseOrderRow, items: ReadonlyArray<PurchaseOrderItemRow>): Result.Result<void, Rejection> => {
+const windowed = (
+  row: PurchaseOrderRow,
+  items: ReadonlyArray<PurchaseOrderItemRow>
+): Result.Result<void, Rejection> => {
   if (row.po_type !== "sub_hire") return Result.succeed(undefined)
   const errors = Object.fromEntries(
     (["starts_at", "ends_at"] as const)
@@ -303,7 +305,8 @@ export const cancelPurchaseOrder = (
   reason: string | null,
   { now }: Pick<DecideContext, "now">
 ): Decided => {
-  if (row.status !== "draft" && row.status !== "sent") return refuseStatus(row, "only a draft or a sent order can be cancelled.")
+  if (row.status !== "draft" && row.status !== "sent")
+    return refuseStatus(row, "only a draft or a sent order can be cancelled.")
   if (items.some(({ received_quantity }) => exact(received_quantity).gt(0)))
     return Result.fail(invalidField("status", "Part of the order was received; it can no longer be cancelled."))
   const set = { status: "cancelled", cancelled_at: now, cancellation_reason: reason } as const

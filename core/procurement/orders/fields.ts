@@ -19,7 +19,11 @@ const cleared = { nullable: true, on_null: "clear" } as const
 export const items_max = 5_000
 /** A line: without `id` a new one. Of a line that is there, what is left out stays. */
 export const itemFields = {
-  id: integer({ nullable: true, names: "purchase_order_items", describe: "A line of this order; without it a new one" }),
+  id: integer({
+    nullable: true,
+    names: "purchase_order_items",
+    describe: "A line of this order; without it a new one"
+  }),
   product_id: ref("products", { nullable: true }),
   opportunity_item_id: ref("opportunity_items", {
     nullable: true,
@@ -31,8 +35,7 @@ export const itemFields = {
   unit_cost: json({
     form: "any",
     nullable: true,
-    describe:
-      "Money in the order's currency, for one piece over the whole hire; unless given what the product costs to sub-hire or to buy"
+    describe: "Money in the order's currency, for one piece over the whole hire; what the product costs unless given"
   }),
   discount_percent: decimal({ scale: 2, min: "0", max: "100", nullable: true }),
   tax_class_id: ref("product_tax_classes", {

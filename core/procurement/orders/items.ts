@@ -62,11 +62,7 @@ export const itemsFrom = (
     }
     if (before !== undefined) unsent.delete(before.id)
     const asked = merged(header, { sent: one, given: isJsonObject(given) ? given : {}, before }, facts, fail)
-    const row = {
-      ...asked,
-      id: before?.id ?? context.id(purchase_order_items),
-      sort_order: one.sort_order ?? at
-    }
+    const row = { ...asked, id: before?.id ?? context.id(purchase_order_items), sort_order: one.sort_order ?? at }
     checkRow(header, row, facts, fail)
     return row
   })
@@ -138,11 +134,7 @@ const merged = (header: ItemHeader, asked: Asked, facts: ItemFacts, fail: Fail):
         : kept.tax_class_id),
     cost_group_id:
       sent.cost_group_id ??
-      (kept === undefined
-        ? costGroupOf(header, product)
-        : stays("cost_group_id")
-          ? kept.cost_group_id
-          : null),
+      (kept === undefined ? costGroupOf(header, product) : stays("cost_group_id") ? kept.cost_group_id : null),
     starts_at: stays("starts_at") ? (before?.starts_at ?? null) : (sent.starts_at ?? header.starts_at),
     ends_at: stays("ends_at") ? (before?.ends_at ?? null) : (sent.ends_at ?? header.ends_at)
   }

@@ -1,6 +1,15 @@
 /** Orders to suppliers as drafts: making, changing and deleting them, lists. */
 import { expect } from "vitest"
-import { amounts, ends_at, hundred, orders, refusedOn, type Scenario, scenario, starts_at } from "../purchase-scenarios.ts"
+import {
+  amounts,
+  ends_at,
+  hundred,
+  orders,
+  refusedOn,
+  type Scenario,
+  scenario,
+  starts_at
+} from "../purchase-scenarios.ts"
 
 export const orderDraftScenarios = (): ReadonlyArray<Scenario> => [
   scenario(1, "a draft has every key, and what it comes to", async (s) => {
@@ -215,7 +224,9 @@ export const orderDraftScenarios = (): ReadonlyArray<Scenario> => [
     expect(custom_fields[key]).toBe("North")
     const { body } = await s.put(`${orders}/${id}`, { custom_fields: { [key]: "South" } })
     expect(body.purchase_order.custom_fields[key]).toBe("South")
-    expect((await s.get(`${orders}?q[cf.${key}_eq]=South`)).body.purchase_orders.map((one: any) => one.id)).toEqual([id])
+    expect((await s.get(`${orders}?q[cf.${key}_eq]=South`)).body.purchase_orders.map((one: any) => one.id)).toEqual([
+      id
+    ])
   }),
   scenario(15, "suppliers that are merged into one take their orders with them", async (s) => {
     const first = await s.supplier()

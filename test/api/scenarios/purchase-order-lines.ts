@@ -94,7 +94,11 @@ export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
     refusedOn(await sent([{ ...hundred, id: 1 }]), "items.0.id")
     refusedOn(await sent([{ ...hundred, starts_at: ends_at, ends_at: starts_at }]), "items.0.ends_at")
     // All at once, each by its place.
-    refusedOn(await sent([{ unit_cost: "1.00" }, hundred, { ...hundred, unit_cost: "-1" }]), "items.0.name", "items.2.unit_cost")
+    refusedOn(
+      await sent([{ unit_cost: "1.00" }, hundred, { ...hundred, unit_cost: "-1" }]),
+      "items.0.name",
+      "items.2.unit_cost"
+    )
   }),
   scenario(26, "a line without a cost of its own and without a product costs nothing", async (s) => {
     const order = await s.order({ items: [{ name: "Delivery" }] })
@@ -113,7 +117,11 @@ export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
     expect(order).toMatchObject({ currency_code: "JPY", subtotal: "5000", tax_total: "1000", total: "6000" })
     expect(order.items[0].unit_cost).toBe("2500")
     refusedOn(
-      await s.post(orders, { supplier_id: order.supplier_id, currency: "JPY", items: [{ name: "x", unit_cost: "1.5" }] }),
+      await s.post(orders, {
+        supplier_id: order.supplier_id,
+        currency: "JPY",
+        items: [{ name: "x", unit_cost: "1.5" }]
+      }),
       "items.0.unit_cost"
     )
   }),
@@ -123,10 +131,7 @@ export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
     const supplier_id = (await s.supplier()).id
     const items = [{ ...hundred, opportunity_item_id: deal.line }]
     refusedOn(await s.post(orders, { supplier_id, items }), "items.0.opportunity_item_id")
-    refusedOn(
-      await s.post(orders, { supplier_id, opportunity_id: other.id, items }),
-      "items.0.opportunity_item_id"
-    )
+    refusedOn(await s.post(orders, { supplier_id, opportunity_id: other.id, items }), "items.0.opportunity_item_id")
     const order = await s.order({ supplier_id, opportunity_id: deal.id, items })
     expect(order.items[0].opportunity_item_id).toBe(deal.line)
     refusedOn(await s.put(`${orders}/${order.id}`, { opportunity_id: other.id }), "opportunity_id")
@@ -195,10 +200,7 @@ export const orderLineScenarios = (): ReadonlyArray<Scenario> => [
   }),
   scenario(34, "a line of the opportunity that goes leaves the line of the order", async (s) => {
     const deal = await s.deal()
-    const { id } = await s.order({
-      opportunity_id: deal.id,
-      items: [{ ...hundred, opportunity_item_id: deal.line }]
-    })
+    const { id } = await s.order({ opportunity_id: deal.id, items: [{ ...hundred, opportunity_item_id: deal.line }] })
     expect((await s.remove(`${opp}/${deal.id}/items/${deal.line}`)).status).toBeLessThan(300)
     const { items } = await s.shown(id)
     expect([items[0].name, items[0].opportunity_item_id]).toEqual(["Truss", null])

@@ -36,11 +36,7 @@ export const orderStatusScenarios = (): ReadonlyArray<Scenario> => [
     refusedOn(await s.send(half.id), "ends_at")
     const lines = await s.order({ starts_at: null, ends_at: null, items: [{ ...hundred, starts_at, ends_at }] })
     expect((await s.send(lines.id)).status).toBe(200)
-    const some = await s.order({
-      starts_at: null,
-      ends_at: null,
-      items: [{ ...hundred, starts_at, ends_at }, hundred]
-    })
+    const some = await s.order({ starts_at: null, ends_at: null, items: [{ ...hundred, starts_at, ends_at }, hundred] })
     refusedOn(await s.send(some.id), "starts_at", "ends_at")
     const bought = await s.order({ po_type: "purchase", starts_at: null, ends_at: null })
     expect((await s.send(bought.id)).status).toBe(200)
@@ -95,6 +91,15 @@ export const orderStatusScenarios = (): ReadonlyArray<Scenario> => [
       const { purchase_order } = (await ask("GET", `${orders}/${id}`)).body
       expect([purchase_order.status, purchase_order.number]).toEqual(["cancelled", expect.stringMatching(/^\d{10}$/)])
     })
+  }),
+  scenario(53, "a store that open orders are for is not deleted; what is done stays as it was", async (s) => {
+    const store = await s.made("/api/v1/stores", { name: `${s.name} dock` }, "store")
+    const { id } = await s.order({ store_id: store.id })
+    const refused = await s.remove(`/api/v1/stores/${store.id}`)
+    expect([refused.status, JSON.stringify(refused.body)]).toEqual([422, expect.stringContaining("cancel it first")])
+    await s.post(`${orders}/${id}/cancel`)
+    expect((await s.remove(`/api/v1/stores/${store.id}`)).status).toBe(204)
+    expect((await s.shown(id)).store_id).toBe(store.id)
   }),
   scenario(50, "who may do what", async (s) => {
     if (s.somebody === undefined) return

@@ -65,14 +65,7 @@ export const itemFacts = {
   opportunity_of: new Map<number, number>(),
   tax: {
     rules: [
-      {
-        id: 1,
-        organisation_tax_class_id: 1,
-        product_tax_class_id: 1,
-        tax_rate_id: 1,
-        priority: 0,
-        is_active: true
-      }
+      { id: 1, organisation_tax_class_id: 1, product_tax_class_id: 1, tax_rate_id: 1, priority: 0, is_active: true }
     ],
     rates: [{ id: 1, name: "Standard", rate: "20", is_active: true }],
     default_organisation_tax_class_id: null,

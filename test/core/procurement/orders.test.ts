@@ -29,16 +29,22 @@ import {
 const stream = "purchase_order:1"
 const starts_at = "2026-07-01T09:00:00.000Z"
 const ends_at = "2026-07-05T09:00:00.000Z"
-const create = (values: CreateValues, set: Parameters<typeof createFacts>[0] = {}) => (facts: Facts) =>
-  createPurchaseOrder(createFacts(set), { values: { supplier_id: 7, ...values }, body: {} }, facts.context)
+const create =
+  (values: CreateValues, set: Parameters<typeof createFacts>[0] = {}) =>
+  (facts: Facts) =>
+    createPurchaseOrder(createFacts(set), { values: { supplier_id: 7, ...values }, body: {} }, facts.context)
 const update =
   (values: UpdateValues, body: JsonObject = {}, set: Parameters<typeof updateFacts>[1] = {}) =>
   (facts: Facts) =>
     updatePurchaseOrder(updateFacts(facts, set), { values, body, rows: { id: orderIn(facts) } }, facts.context)
-const send = (set: Parameters<typeof sendFacts>[1] = {}, asked: object = {}) => (facts: Facts) =>
-  sendPurchaseOrder(orderIn(facts), sendFacts(facts, set), asked, facts.context)
-const cancel = (reason: string | null = null) => (facts: Facts) =>
-  cancelPurchaseOrder(orderIn(facts), { items: updateFacts(facts).items }, reason, facts.context)
+const send =
+  (set: Parameters<typeof sendFacts>[1] = {}, asked: object = {}) =>
+  (facts: Facts) =>
+    sendPurchaseOrder(orderIn(facts), sendFacts(facts, set), asked, facts.context)
+const cancel =
+  (reason: string | null = null) =>
+  (facts: Facts) =>
+    cancelPurchaseOrder(orderIn(facts), { items: updateFacts(facts).items }, reason, facts.context)
 
 describe("an order to a supplier", () => {
   it("is made with all its columns and lines, without a number where none is given", () => {
@@ -46,7 +52,11 @@ describe("an order to a supplier", () => {
     given()
       .when(
         create(
-          { starts_at, ends_at, items: [sent({ product_id: 3, quantity: "4.00" }), sent({ name: "Van", unit_cost: 5_000 })] },
+          {
+            starts_at,
+            ends_at,
+            items: [sent({ product_id: 3, quantity: "4.00" }), sent({ name: "Van", unit_cost: 5_000 })]
+          },
           { products: new Map([[3, lamp]]) }
         )
       )
@@ -137,13 +147,13 @@ describe("an order to a supplier", () => {
     given()
       .when(create({}, { supplier: supplier({ deleted_at: decided_at }) }))
       .thenRefused({ supplier_id: [archived] })
-    given().when(create({}, { supplier: undefined })).thenRefused({ supplier_id: [archived] })
+    given()
+      .when(create({}, { supplier: undefined }))
+      .thenRefused({ supplier_id: [archived] })
     for (const membership_type of ["venue", "user"] as const)
       given()
         .when(create({}, { supplier: supplier({ membership_type }) }))
-        .thenRefused({
-          supplier_id: [`A ${membership_type} is no supplier; name an organisation or a contact.`]
-        })
+        .thenRefused({ supplier_id: [`A ${membership_type} is no supplier; name an organisation or a contact.`] })
   })
   it("is refused in a currency that is not enabled, or without a rate, or without a store", () => {
     given()
@@ -158,7 +168,9 @@ describe("an order to a supplier", () => {
   })
   it("says of each line what is wrong with it", () => {
     given()
-      .when(create({ items: [sent({ unit_cost: 1 }), sent({ name: "x", unit_cost: -1 }), sent({ name: "y", id: 99 })] }))
+      .when(
+        create({ items: [sent({ unit_cost: 1 }), sent({ name: "x", unit_cost: -1 }), sent({ name: "y", id: 99 })] })
+      )
       .thenRefused({
         "items.0.name": ["The name field is required without a product."],
         "items.1.unit_cost": ["The unit cost field must be at least 0."],
@@ -195,12 +207,7 @@ describe("a change of an order", () => {
   })
   it("of its lines holds what came, changed and went, and the new sums", () => {
     given(...rowsOf(header(), line(), line({ id: 12, sort_order: 1 })))
-      .when(
-        update(
-          { items: [sent({ id: 12, quantity: "3.00" })] },
-          { items: [{ id: 12, quantity: "3.00" }] }
-        )
-      )
+      .when(update({ items: [sent({ id: 12, quantity: "3.00" })] }, { items: [{ id: 12, quantity: "3.00" }] }))
       .thenEvents({
         stream,
         type: "purchase_order.updated",
@@ -210,9 +217,7 @@ describe("a change of an order", () => {
           was: { subtotal: 10_000, tax_total: 2_000, total: 12_000 },
           items: {
             added: [],
-            altered: [
-              { id: 12, quantity: "3.00", subtotal: 30_000, tax_total: 6_000, total: 36_000, sort_order: 0 }
-            ],
+            altered: [{ id: 12, quantity: "3.00", subtotal: 30_000, tax_total: 6_000, total: 36_000, sort_order: 0 }],
             removed: [11]
           }
         }
@@ -258,9 +263,15 @@ describe("a change of an order", () => {
   it.each(closed)("that is %s is refused, and so is its deletion and sending it", (status, words) => {
     const order = rowsOf(header({ status }), line())
     const refusal = (done: string) => ({ status: [`The order is ${words}; only a draft can be ${done}.`] })
-    given(...order).when(update({ subject: "x" }, { subject: "x" })).thenRefused(refusal("changed"))
-    given(...order).when((facts) => deletePurchaseOrder(orderIn(facts))).thenRefused(refusal("deleted"))
-    given(...order).when(send()).thenRefused(refusal("sent"))
+    given(...order)
+      .when(update({ subject: "x" }, { subject: "x" }))
+      .thenRefused(refusal("changed"))
+    given(...order)
+      .when((facts) => deletePurchaseOrder(orderIn(facts)))
+      .thenRefused(refusal("deleted"))
+    given(...order)
+      .when(send())
+      .thenRefused(refusal("sent"))
   })
 })
 
@@ -312,7 +323,9 @@ describe("sending", () => {
       rowsOf(header(open), line({ starts_at, ends_at })),
       rowsOf(header({ ...open, po_type: "purchase" }), line())
     ])
-      given(...rows).when(send()).thenResult(expect.anything())
+      given(...rows)
+        .when(send())
+        .thenResult(expect.anything())
   })
 })
 

@@ -1,5 +1,6 @@
 /** Invoices and credit notes to draw: of any length, in several currencies and scripts. */
-import type { CreditNotePaper, InvoicePaper, PaperOptions } from "../../../../core/billing/paper/document.ts"
+import type { CreditNotePaper, InvoicePaper } from "../../../../core/billing/paper/document.ts"
+import type { PaperOptions } from "../../../../core/billing/paper/letter.ts"
 import type {
   CreditNoteItemRow,
   CreditNoteRow,
@@ -52,6 +53,7 @@ export const options: PaperOptions = {
   base_currency: "EUR",
   page_size: "A4",
   accent: "#1f4e79",
+  intro: null,
   terms: "Equipment remains our property. Damage and loss are charged at the price of a new piece.",
   footer: null,
   account_holder: null,
@@ -181,6 +183,7 @@ export const invoiceSample = (sample: Sample): InvoicePaper => {
       overdue_told_at: null,
       billed_to: null,
       billed_by: null,
+      vat_reports: null,
       created_at: at,
       updated_at: at,
       deleted_at: null,

@@ -1,0 +1,168 @@
+/** What letters of a house have in common: the head with both parties, the foot, sums of tax. Pure. */
+import type { Block, Page, PrintDocument } from "../../print/blocks.ts"
+import { plain } from "../../print/blocks.ts"
+import { dateText, moneyText, pageLabel, percentText } from "../../print/format.ts"
+import { countries } from "../../reference-data/country-list.ts"
+import { convertMoney } from "../../values/exchange.ts"
+import { formatMoney } from "../../values/money.ts"
+import { dayOf } from "../../values/zone.ts"
+import type { NamedParty, TaxSummaryRow } from "../schema.ts"
+import { filled, type Words, wordsOf } from "./words.ts"
+
+/** What settings and the customer say about how documents look. */
+export interface PaperOptions {
+  /** BCP 47, one that there are words for. */
+  readonly language: string
+  readonly zone: string
+  readonly base_currency: string
+  readonly page_size: Page["size"]
+  readonly accent: string | null
+  /** Above the lines. */
+  readonly intro: string | null
+  readonly terms: string | null
+  readonly footer: string | null
+  readonly account_holder: string | null
+  readonly bank_name: string | null
+  readonly iban: string | null
+  readonly bic: string | null
+  readonly payment_link: string | null
+  /** The picture's hash; its content is given when the document is drawn. */
+  readonly logo_sha256: string | null
+}
+export interface Parties {
+  readonly seller: NamedParty
+  readonly buyer: NamedParty
+  readonly options: PaperOptions
+}
+export type Pair = { readonly label: string; readonly value: string }
+export const pairs = (
+  given: ReadonlyArray<readonly [label: string, value: string | null | undefined]>
+): ReadonlyArray<Pair> => given.flatMap(([label, value]) => (value == null || value === "" ? [] : [{ label, value }]))
+const day = (instant: string, { zone }: PaperOptions): string => dayOf(Date.parse(instant), zone)
+export const dayText = (
+  instant: string | null,
+  options: PaperOptions,
+  form: "figures" | "long" = "long"
+): string | null => (instant === null ? null : dateText(day(instant, options), options.language, form))
+
+export const shownMoney = (minor: number, currency: string, { language }: PaperOptions): string =>
+  moneyText(formatMoney(minor, currency), currency, language)
+
+export const frame = (
+  { options, seller }: Parties,
+  title: string,
+  dated_at: string
+): Omit<PrintDocument, "blocks"> => ({
+  format: "flightcase.document",
+  version: 1,
+  title,
+  language: options.language,
+  ...(seller.name === "" ? {} : { author: seller.name }),
+  dated_at,
+  page: { size: options.page_size },
+  header: { start: plain(seller.name), end: plain(title) },
+  footer: { lines: footerLines(seller, options), page_label: pageLabel(options.language) },
+  ...(options.accent === null || !/^#[0-9a-f]{6}$/.test(options.accent) ? {} : { accent: options.accent })
+})
+
+const footerLines = (seller: NamedParty, options: PaperOptions): ReadonlyArray<string> => {
+  const own = (options.footer ?? "").split("\n").filter((line) => line.trim() !== "")
+  if (own.length > 0) return own.slice(0, 6).map((line) => line.slice(0, 2_000))
+  const words = wordsOf(options.language)
+  const numbers = pairs([
+    [words.tax_number, seller.tax_number],
+    [words.registration, seller.registration_number]
+  ]).map(({ label, value }) => `${label} ${value}`)
+  return [
+    [seller.name, ...addressLines(seller)],
+    [...numbers, seller.email, seller.phone]
+  ]
+    .map((parts) => parts.filter((part) => part !== null && part !== "").join(" · "))
+    .filter((line) => line !== "")
+}
+
+const countryName = (code: string): string => countries.find((one) => one.code === code)?.name ?? code
+export const addressLines = (
+  party: Pick<NamedParty, "street" | "postcode" | "city" | "county" | "country_code">,
+  home?: string | null
+): ReadonlyArray<string> =>
+  [
+    ...(party.street ?? "").split("\n"),
+    [party.postcode, party.city].filter(Boolean).join(" "),
+    party.county ?? "",
+    party.country_code === null || home === undefined || party.country_code === home
+      ? ""
+      : countryName(party.country_code)
+  ].filter((line) => line.trim() !== "")
+
+/** Sender and buyer to the left, where the window of an envelope is; what identifies the document to the right. */
+export const head = ({ buyer, options, seller }: Parties, rows: ReadonlyArray<Pair>): Block => ({
+  kind: "columns",
+  columns: [
+    {
+      share: 1.2,
+      blocks: [
+        ...(options.logo_sha256 === null
+          ? []
+          : [
+              {
+                kind: "image" as const,
+                picture: { sha256: options.logo_sha256 },
+                alt: seller.name,
+                width_mm: 46,
+                height_max_mm: 18
+              }
+            ]),
+        ...text([seller.name, ...addressLines(seller)].filter((part) => part !== "").join(", "), false, true),
+        {
+          kind: "paragraph",
+          runs: [
+            { text: buyer.name, bold: true },
+            {
+              text: addressLines(buyer, seller.country_code)
+                .map((line) => `\n${line}`)
+                .join("")
+            }
+          ]
+        }
+      ]
+    },
+    { share: 1, blocks: [{ kind: "key_values", rows }] }
+  ]
+})
+
+export const text = (given: string | null, bold = false, small = false): ReadonlyArray<Block> =>
+  given === null || given.trim() === ""
+    ? []
+    : [{ kind: "paragraph", runs: [{ text: given, ...(bold ? { bold } : {}) }], ...(small ? { small } : {}) }]
+
+export type Money = (minor: number) => string
+export const taxRows = (
+  summary: ReadonlyArray<TaxSummaryRow>,
+  words: Words,
+  money: Money,
+  { language }: PaperOptions
+) =>
+  summary.map(({ net, rate, tax, tax_rate_name }) => ({
+    label: `${tax_rate_name || words.tax} ${percentText(rate, language)} ${filled(words.on, { net: money(net) })}`,
+    value: money(tax)
+  }))
+
+/** Tax in the currency it is accounted for in, where that is another (Directive 2006/112/EC, article 230). */
+export const foreignTax = (
+  row: { readonly currency_code: string; readonly exchange_rate: string; readonly tax_total: number },
+  words: Words,
+  options: PaperOptions
+): ReadonlyArray<Block> => {
+  const { base_currency, language } = options
+  if (row.currency_code === base_currency || row.tax_total === 0) return []
+  const amount = convertMoney(row.tax_total, row.currency_code, base_currency, row.exchange_rate)
+  return text(
+    filled(words.tax_in, {
+      amount: moneyText(formatMoney(amount, base_currency), base_currency, language),
+      rate: row.exchange_rate.replace(/0+$/, "").replace(/\.$/, "")
+    }),
+    false,
+    true
+  )
+}

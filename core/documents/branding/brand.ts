@@ -1,0 +1,86 @@
+/** How a document looks and which texts it carries: the narrowest layout that says it, else the settings. */
+import { Effect } from "effect"
+import type { PaperOptions } from "../../billing/paper/letter.ts"
+import type { Failure } from "../../kernel/failure.ts"
+import { type Settings, settingNumber } from "../../kernel/settings.ts"
+import { bindings } from "../../kernel/store/statement.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { document_layouts, type DocumentLayoutRow } from "../schema.ts"
+import type { DocumentType } from "../types.ts"
+
+/** Texts with fields that stand on the document itself. */
+export const text_places = ["intro", "terms", "footer"] as const
+/** Texts with fields of the mail that carries it. */
+export const mail_places = ["mail_subject", "mail_text"] as const
+
+const said_columns = ["logo_attachment_id", "accent", "page_size", ...text_places, ...mail_places] as const
+type Said = Pick<DocumentLayoutRow, (typeof said_columns)[number]>
+type Layout = Said & Pick<DocumentLayoutRow, "store_id" | "document_type">
+
+/** What a layout is for, as one text: nulls of two columns would not be compared. */
+export const scopeOf = (store_id: number | null, document_type: DocumentType | null): string =>
+  `${store_id ?? "-"}/${document_type ?? "-"}`
+
+/** Each field from the narrowest layout that has it: of the store and type, of the store, of the type, of neither. */
+export const narrowest = (
+  layouts: ReadonlyArray<Layout>,
+  document_type: DocumentType,
+  store_id: number | null
+): Partial<Said> => {
+  const fitting = layouts
+    .filter((one) => one.store_id === null || one.store_id === store_id)
+    .filter((one) => one.document_type === null || one.document_type === document_type)
+    .toSorted((a, b) => widthOf(b) - widthOf(a))
+  const said = (one: Layout) =>
+    Object.fromEntries(
+      said_columns.flatMap((name) => (one[name] === null || one[name] === "" ? [] : [[name, one[name]]]))
+    )
+  return Object.assign({}, ...fitting.map(said))
+}
+const widthOf = ({ document_type, store_id }: Layout): number =>
+  (store_id === null ? 2 : 0) + (document_type === null ? 1 : 0)
+
+export interface Brand {
+  readonly layout: Partial<Said>
+  readonly logo_sha256: string | null
+}
+/** The content of the logo; null where there is none, or none any more. Attachments are declared after documents. */
+const logoOf = Effect.fnUntraced(function* (id: number): Effect.fn.Return<string | null, Failure, Store> {
+  if (id === 0) return null
+  const store = yield* Store
+  const { bind, values } = bindings(store.dialect)
+  const rows = yield* store.run<{ sha256: string }>(`select sha256 from attachments where id = ${bind(id)}`, values)
+  return rows[0]?.sha256 ?? null
+})
+export const brandOf = Effect.fnUntraced(function* (
+  document_type: DocumentType,
+  store_id: number | null,
+  settings: Settings
+): Effect.fn.Return<Brand, Failure, Store> {
+  const scopes = [document_type, null].flatMap((type) => [store_id, null].map((id) => scopeOf(id, type)))
+  const layouts = yield* (yield* Store).find(document_layouts, { scope: [...new Set(scopes)] })
+  const layout = narrowest(layouts, document_type, store_id)
+  return {
+    layout,
+    logo_sha256: yield* logoOf(layout.logo_attachment_id ?? settingNumber(settings, "invoicing", "logo_attachment_id"))
+  }
+})
+
+/** The texts of some places that the layout gives. */
+export const fragmentsOf = <P extends (typeof text_places)[number] | (typeof mail_places)[number]>(
+  { layout }: Brand,
+  places: ReadonlyArray<P>
+): { readonly [place in P]?: string } =>
+  Object.assign({}, ...places.map((place) => (layout[place]?.trim() ? { [place]: layout[place] } : {})))
+
+type Filled = { readonly [place: string]: string }
+/** What `options` say, in the look of the layout and with its texts as they were filled. */
+export const branded = (options: PaperOptions, { layout, logo_sha256 }: Brand, filled: Filled): PaperOptions => ({
+  ...options,
+  logo_sha256,
+  accent: layout.accent ?? options.accent,
+  page_size: layout.page_size ?? options.page_size,
+  intro: filled["intro"]?.trim() || options.intro,
+  terms: filled["terms"]?.trim() || options.terms,
+  footer: filled["footer"]?.trim() || options.footer
+})

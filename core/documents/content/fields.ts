@@ -1,0 +1,39 @@
+/** The fields of every type of document: offered, checked and filled from the same groups (rules/billing 3). */
+import type { DocumentType } from "../types.ts"
+import { offered, type OfferedGroup, pathsOf } from "./field-groups.ts"
+import { creditNoteGroups, invoiceGroups } from "./invoices.ts"
+import { purchaseGroups } from "./purchase.ts"
+import { salesGroups } from "./sales.ts"
+import { warehouseGroups } from "./warehouse-fields.ts"
+
+interface FieldsOfType {
+  readonly groups: ReadonlyArray<OfferedGroup>
+  readonly paths: ReadonlyArray<string>
+}
+const both = (groups: Parameters<typeof pathsOf<never>>[0]): FieldsOfType => ({
+  groups: offered(groups),
+  paths: pathsOf(groups)
+})
+const sales = both(salesGroups)
+const warehouse = both(warehouseGroups)
+const invoice = both(invoiceGroups)
+const fields: { readonly [T in DocumentType]: FieldsOfType } = {
+  quotation: sales,
+  order_confirmation: sales,
+  pick_list: warehouse,
+  delivery_note: warehouse,
+  return_note: warehouse,
+  invoice,
+  proforma_invoice: invoice,
+  deposit_invoice: invoice,
+  credit_note: both(creditNoteGroups),
+  purchase_order: both(purchaseGroups)
+}
+export const fieldsOfType = (type: DocumentType): ReadonlyArray<OfferedGroup> => fields[type].groups
+
+/** What texts of a type may name; without a type, what those of every type may. */
+export const pathsOfType = (type: DocumentType | null): ReadonlyArray<string> => {
+  if (type !== null) return fields[type].paths
+  const [first, ...others] = Object.values(fields)
+  return (first?.paths ?? []).filter((path) => others.every(({ paths }) => paths.includes(path)))
+}

@@ -1,0 +1,214 @@
+/** Invoices and credit notes as documents: those of billing, with the texts and the look of a layout. */
+import { Effect } from "effect"
+import {
+  creditNoteDocument,
+  type CreditNotePaper,
+  invoiceDocument,
+  type InvoicePaper
+} from "../../billing/paper/document.ts"
+import {
+  creditNoteFileName,
+  creditNotePaper,
+  invoiceFileName,
+  invoicePaper,
+  paperOptions
+} from "../../billing/paper/facts.ts"
+import { paymentLink } from "../../billing/paper/pay.ts"
+import { standardMail, mailData } from "../../billing/paper/mail-text.ts"
+import { wordsOf } from "../../billing/paper/words.ts"
+import { credit_notes, invoices, type InvoiceRow } from "../../billing/schema.ts"
+import type { Failure } from "../../kernel/failure.ts"
+import { type Settings, settingText } from "../../kernel/settings.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { members } from "../../members/schema.ts"
+import { formatMoney } from "../../values/money.ts"
+import { brandOf, branded, fragmentsOf, mail_places, text_places } from "../branding/brand.ts"
+import type { DocumentType } from "../types.ts"
+import { dataOf, type FieldGroup, group, rowGroup } from "./field-groups.ts"
+import { plainMail } from "./mail-words.ts"
+import {
+  type CommonFacts,
+  companyGroup,
+  type CustomerFacts,
+  documentGroup,
+  memberGroup,
+  storeGroup
+} from "./shared-fields.ts"
+import type { DocumentSource, PreparedDocument } from "./source.ts"
+
+interface InvoiceFacts extends CommonFacts, CustomerFacts, InvoicePaper {}
+interface CreditNoteFacts extends CommonFacts, CustomerFacts, CreditNotePaper {}
+
+const kindOf = ({ invoice, options }: InvoicePaper): string => {
+  const words = wordsOf(options.language)
+  return { standard: words.invoice, deposit: words.deposit, proforma: words.proforma }[invoice.type]
+}
+const linkOf = ({ invoice, options }: InvoicePaper): string | undefined =>
+  options.payment_link === null || invoice.number === null || invoice.amount_outstanding <= 0
+    ? undefined
+    : paymentLink(options.payment_link, {
+        number: invoice.number,
+        amount: formatMoney(invoice.amount_outstanding, invoice.currency_code),
+        currency: invoice.currency_code
+      })
+const item_fields = { product_name: ["Name", "string", (row: { readonly name: string }) => row.name] } as const
+
+export const invoiceGroups: ReadonlyArray<FieldGroup<InvoiceFacts>> = [
+  documentGroup,
+  group<InvoiceFacts>("invoice", "Invoice", {
+    number: ["Number", "string", ({ invoice }) => invoice.number],
+    type: ["Kind", "string", kindOf],
+    subject: ["Subject", "string", ({ invoice }) => invoice.subject],
+    reference: ["Customer's reference", "string", ({ invoice }) => invoice.reference],
+    issued_on: ["Issued", "date", ({ invoice }) => invoice.issued_at],
+    due_on: ["Due", "date", ({ invoice }) => invoice.due_at],
+    payment_terms_days: ["Days to pay", "number", ({ invoice }) => invoice.payment_terms_days],
+    subtotal: ["Net", "currency", ({ invoice }) => invoice.subtotal],
+    discount_total: ["Discounts", "currency", ({ invoice }) => invoice.discount_total],
+    tax_total: ["Tax", "currency", ({ invoice }) => invoice.tax_total],
+    total: ["Total", "currency", ({ invoice }) => invoice.total],
+    amount_paid: ["Paid", "currency", ({ invoice }) => invoice.amount_paid],
+    amount_credited: ["Credited", "currency", ({ invoice }) => invoice.amount_credited],
+    to_pay: ["To pay", "currency", ({ invoice }) => Math.max(0, invoice.amount_outstanding)],
+    payment_link: ["Address to pay at", "string", linkOf],
+    order: ["Order", "string", ({ order }) => order?.number ?? order?.subject],
+    is_draft: ["Draft", "boolean", ({ invoice }) => invoice.status === "draft"]
+  }),
+  memberGroup,
+  storeGroup,
+  companyGroup,
+  rowGroup<InvoiceFacts, InvoicePaper["items"][number]>(
+    { key: "items", label: "Rows", one: "item" },
+    ({ items }) => items.filter(({ item_type }) => item_type !== "text"),
+    {
+      ...item_fields,
+      description: ["Description", "string", ({ description }) => description],
+      quantity: ["Quantity", "number", ({ quantity }) => quantity],
+      unit_charge: ["Price", "currency", ({ unit_price }) => unit_price],
+      discount: ["Discount in percent", "number", ({ discount_percent }) => discount_percent],
+      tax_rate: ["Tax in percent", "number", ({ tax_rate }) => tax_rate],
+      total_charge: ["Net", "currency", ({ subtotal }) => subtotal]
+    }
+  )
+]
+export const creditNoteGroups: ReadonlyArray<FieldGroup<CreditNoteFacts>> = [
+  documentGroup,
+  group<CreditNoteFacts>("credit_note", "Credit note", {
+    number: ["Number", "string", ({ credit_note }) => credit_note.number],
+    reason: ["Reason", "string", ({ credit_note }) => credit_note.reason],
+    issued_on: ["Issued", "date", ({ credit_note }) => credit_note.issued_at],
+    subtotal: ["Net", "currency", ({ credit_note }) => credit_note.subtotal],
+    tax_total: ["Tax", "currency", ({ credit_note }) => credit_note.tax_total],
+    total: ["Total", "currency", ({ credit_note }) => credit_note.total]
+  }),
+  group<CreditNoteFacts>("invoice", "Credited invoice", {
+    number: ["Number", "string", ({ invoice }) => invoice.number],
+    issued_on: ["Issued", "date", ({ invoice }) => invoice.issued_at]
+  }),
+  memberGroup,
+  storeGroup,
+  companyGroup,
+  rowGroup<CreditNoteFacts, CreditNotePaper["items"][number]>(
+    { key: "items", label: "Rows", one: "item" },
+    ({ items }) => items,
+    {
+      ...item_fields,
+      quantity: ["Quantity", "number", ({ quantity }) => quantity],
+      unit_charge: ["Price", "currency", ({ unit_price }) => unit_price],
+      tax_rate: ["Tax in percent", "number", ({ tax_rate }) => tax_rate],
+      total_charge: ["Net", "currency", ({ subtotal }) => subtotal]
+    }
+  )
+]
+
+/** The type whose layout an invoice is drawn in where nobody names one. */
+export const typeOfInvoice = ({ type }: Pick<InvoiceRow, "type">): DocumentType =>
+  type === "standard" ? "invoice" : type === "deposit" ? "deposit_invoice" : "proforma_invoice"
+
+const isOrganisation = Effect.fnUntraced(function* (member_id: number) {
+  return (yield* (yield* Store).get(members, member_id))?.membership_type === "organisation"
+})
+
+export const prepareInvoice = Effect.fnUntraced(function* (
+  source: DocumentSource,
+  settings: Settings
+): Effect.fn.Return<PreparedDocument | undefined, Failure, Store> {
+  const invoice = yield* (yield* Store).get(invoices, source.documentable_id)
+  if (invoice === undefined || invoice.deleted_at !== null) return undefined
+  if (source.document_type !== "invoice" && source.document_type !== typeOfInvoice(invoice)) return undefined
+  const plain = yield* paperOptions(invoice, settings)
+  const brand = yield* brandOf(source.document_type, source.store_id ?? invoice.store_id, settings)
+  const paper = yield* invoicePaper(invoice, settings, plain)
+  const facts: InvoiceFacts = {
+    ...paper,
+    is_organisation: yield* isOrganisation(invoice.member_id),
+    delivery_address: null,
+    website: settingText(settings, "company", "website") || null,
+    document: {
+      number: source.document_number ?? invoice.number,
+      date: invoice.issued_at ?? source.now,
+      due_date: invoice.due_at,
+      terms: plain.terms,
+      notes: invoice.notes
+    }
+  }
+  const written = { language: plain.language, zone: plain.zone, currency: invoice.currency_code }
+  const set = (key: "mail_subject" | "mail_text") => {
+    const own = settingText(settings, "invoicing", key)
+    return own.trim() === "" ? {} : { [key]: own }
+  }
+  return {
+    fragments: fragmentsOf(brand, text_places),
+    data: dataOf(invoiceGroups, facts, written),
+    compose: (filled) => invoiceDocument({ ...paper, options: branded(plain, brand, filled) }),
+    mail: {
+      fragments: { ...set("mail_subject"), ...set("mail_text"), ...fragmentsOf(brand, mail_places) },
+      plain: standardMail(mailData(invoice, paper, plain), plain.language)
+    },
+    file_name: invoiceFileName(invoice)
+  }
+})
+
+export const prepareCreditNote = Effect.fnUntraced(function* (
+  source: DocumentSource,
+  settings: Settings
+): Effect.fn.Return<PreparedDocument | undefined, Failure, Store> {
+  const credit_note = yield* (yield* Store).get(credit_notes, source.documentable_id)
+  if (credit_note === undefined) return undefined
+  // Terms of the settings are those of invoices.
+  const plain = { ...(yield* paperOptions(credit_note, settings)), terms: null }
+  const brand = yield* brandOf(source.document_type, source.store_id ?? credit_note.store_id, settings)
+  const paper = yield* creditNotePaper(credit_note, settings, plain)
+  const facts: CreditNoteFacts = {
+    ...paper,
+    is_organisation: yield* isOrganisation(credit_note.member_id),
+    delivery_address: null,
+    website: settingText(settings, "company", "website") || null,
+    document: {
+      number: source.document_number ?? credit_note.number,
+      date: credit_note.issued_at,
+      due_date: null,
+      terms: settingText(settings, "invoicing", "terms").trim() || null,
+      notes: credit_note.notes
+    }
+  }
+  const written = { language: plain.language, zone: plain.zone, currency: credit_note.currency_code }
+  return {
+    fragments: fragmentsOf(brand, text_places),
+    data: dataOf(creditNoteGroups, facts, written),
+    compose: (filled) => creditNoteDocument({ ...paper, options: branded(plain, brand, filled) }),
+    mail: {
+      fragments: fragmentsOf(brand, mail_places),
+      plain: plainMail(
+        {
+          document: `${wordsOf(plain.language).credit_note} ${credit_note.number ?? ""}`.trim(),
+          name: paper.buyer.name,
+          sender: paper.seller.name,
+          subject: ""
+        },
+        plain.language
+      )
+    },
+    file_name: creditNoteFileName(credit_note)
+  }
+})

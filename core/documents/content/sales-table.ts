@@ -1,0 +1,246 @@
+/** Lines and costs of a quotation or order as a table: what is charged by group, and what is offered beside it. */
+import { shownMoney, type PaperOptions } from "../../billing/paper/letter.ts"
+import { shown_left_to_right, windowText } from "../../billing/paper/lines.ts"
+import { wordsOf } from "../../billing/paper/words.ts"
+import type { InvoiceItemRow } from "../../billing/schema.ts"
+import type { ItemRow } from "../../opportunities/lines/schema.ts"
+import { isBelow } from "../../opportunities/lines/tree.ts"
+import type { CostRow } from "../../opportunities/money/schema.ts"
+import type { OpportunityRow } from "../../opportunities/schema.ts"
+import { exclusiveTax } from "../../pricing/tax.ts"
+import { type Column, plain, type Row, type Table } from "../../print/blocks.ts"
+import { percentText, quantityText } from "../../print/format.ts"
+import { exact, formatDecimal, roundHalfAway, wholeUnits } from "../../values/decimal.ts"
+import { percentOfMoney } from "../../values/money.ts"
+import { letterWordsOf } from "./words.ts"
+
+/** What the table shows of a job: its lines in path order, and what each charged line and cost comes to. */
+export interface SalesSource {
+  readonly header: OpportunityRow
+  readonly lines: ReadonlyArray<ItemRow>
+  readonly costs: ReadonlyArray<CostRow>
+  readonly billed: ReadonlyArray<InvoiceItemRow>
+}
+/** A line or cost as it is shown; amounts are net, or with tax where prices include it. */
+export interface SalesRow {
+  readonly name: string
+  readonly note: string
+  readonly depth: number
+  /** Names of the groups it lies in; null for a cost, which lies in none. */
+  readonly groups: ReadonlyArray<string> | null
+  readonly is_optional: boolean
+  /** Null on words without a price. */
+  readonly figures: {
+    readonly quantity: string
+    /** Minor units for one and one period; null where only the amount says something. */
+    readonly price: number | null
+    readonly periods: string
+    readonly discount_percent: string | null
+    readonly rule_discount: number
+    readonly tax_rate: string | null
+    readonly amount: number
+    readonly net: number
+  } | null
+}
+
+/** With an agreed price nothing but the net of the lines is known: their tax is that of the price. */
+export const showsGross = ({ deal_total, prices_include_tax }: OpportunityRow): boolean =>
+  prices_include_tax && deal_total === null
+
+/** Lines and costs, the charged ones before the optional ones of the same group. */
+export const salesRows = (source: SalesSource, options: PaperOptions): ReadonlyArray<SalesRow> => {
+  const { billed, costs, header, lines } = source
+  const by_line = new Map(billed.map((row) => [row.opportunity_item_id, row]))
+  const by_cost = new Map(billed.map((row) => [row.opportunity_cost_id, row]))
+  const amountOf = (row: InvoiceItemRow | undefined, net: number, tax_rate: string | null) => {
+    const shown = row === undefined ? net : row.subtotal
+    if (!showsGross(header)) return { amount: shown, net: shown }
+    return { net: shown, amount: row === undefined ? exclusiveTax(net, tax_rate ?? "0").gross : row.total }
+  }
+  const parents = parentsOf(lines)
+  return [
+    ...lines
+      .filter(({ item_type }) => item_type !== "group")
+      .map((line): SalesRow => {
+        const above = parents(line)
+        const row = header.deal_total === null ? by_line.get(line.id) : undefined
+        const tax_rate = row?.tax_rate ?? line.tax_rate
+        const has_figures = line.total !== 0 || (line.item_type !== "text" && line.unit_price !== 0)
+        return {
+          name: line.name,
+          note: [line.description, ownWindow(line, header, options)].filter((one) => one).join("\n"),
+          depth: above.filter(({ is_optional, item_type }) => item_type !== "group" && is_optional === line.is_optional)
+            .length,
+          groups: above.filter(({ item_type }) => item_type === "group").map(({ name }) => name),
+          is_optional: line.is_optional,
+          figures:
+            line.item_type === "text" && !has_figures
+              ? null
+              : {
+                  quantity: line.quantity,
+                  price: has_figures ? line.unit_price : null,
+                  periods: periodsOf(line),
+                  discount_percent: line.discount_percent,
+                  rule_discount: header.deal_total === null ? line.rule_discount : 0,
+                  tax_rate,
+                  ...amountOf(row, line.total, tax_rate)
+                }
+        }
+      }),
+    ...costs.map((cost): SalesRow => {
+      const row = header.deal_total === null ? by_cost.get(cost.id) : undefined
+      const is_computed = cost.surcharge_id !== null
+      const quantity = is_computed ? "1" : String(wholeUnits(cost.quantity))
+      const tax_rate = row?.tax_rate ?? cost.tax_rate
+      return {
+        name: cost.description,
+        note: "",
+        depth: 0,
+        groups: null,
+        is_optional: cost.is_optional,
+        figures: {
+          quantity,
+          price: is_computed ? null : cost.amount,
+          periods: "",
+          discount_percent: null,
+          rule_discount: 0,
+          tax_rate,
+          ...amountOf(row, is_computed ? cost.amount : cost.amount * wholeUnits(cost.quantity), tax_rate)
+        }
+      }
+    })
+  ]
+}
+
+/** The lines a line lies below, from the outermost. */
+const parentsOf = (lines: ReadonlyArray<ItemRow>) => {
+  const by_path = new Map(lines.map((line) => [line.path, line]))
+  return ({ path }: ItemRow): ReadonlyArray<ItemRow> => {
+    const above: Array<ItemRow> = []
+    for (let length = 4; length < path.length; length += 4) {
+      const one = by_path.get(path.slice(0, length))
+      if (one !== undefined && isBelow(path, one.path)) above.push(one)
+    }
+    return above
+  }
+}
+
+/** The line's own window, where it is another than the hire's. */
+const ownWindow = (line: ItemRow, header: OpportunityRow, options: PaperOptions): string => {
+  const hire = {
+    starts_at: header.charge_starts_at ?? header.starts_at,
+    ends_at: header.charge_ends_at ?? header.ends_at
+  }
+  const own = { starts_at: line.starts_at ?? hire.starts_at, ends_at: line.ends_at ?? hire.ends_at }
+  return own.starts_at === hire.starts_at && own.ends_at === hire.ends_at
+    ? ""
+    : shown_left_to_right + windowText(own, options)
+}
+
+/** How often quantity times price is counted, where that with the line's discount gives exactly its amount; else "". */
+const periodsOf = ({ discount_percent, discounted_total, quantity, unit_price }: ItemRow): string => {
+  const once = exact(unit_price).times(wholeUnits(quantity))
+  const kept = exact(100).minus(exact(discount_percent ?? "0"))
+  if (once.isZero() || kept.isZero()) return ""
+  const periods = roundHalfAway(exact(discounted_total).times(100).dividedBy(kept).dividedBy(once), 2)
+  const before = roundHalfAway(once.times(periods)).toNumber()
+  const after = before - (discount_percent === null ? 0 : percentOfMoney(before, discount_percent))
+  return after === discounted_total ? formatDecimal(periods, 2) : ""
+}
+
+export const salesTable = (
+  rows: ReadonlyArray<SalesRow>,
+  { currency_code }: Pick<OpportunityRow, "currency_code">,
+  is_gross: boolean,
+  options: PaperOptions
+): Table => {
+  const words = letterWordsOf(options.language)
+  const money = (minor: number): string => shownMoney(minor, currency_code, options)
+  const columns = columnsOf(rows, is_gross, options.language)
+  const sumOf = (some: ReadonlyArray<SalesRow>): number =>
+    some.reduce((sum, { figures }) => sum + (figures?.amount ?? 0), 0)
+  const shown = (row: SalesRow): Row => ({
+    kind: "row",
+    ...(row.depth === 0 ? {} : { depth: Math.min(8, row.depth) }),
+    cells: columns.map(({ cell }) => cell(row, money))
+  })
+  const charged = rows.filter(({ is_optional }) => !is_optional)
+  const optional = rows.filter(({ is_optional }) => is_optional)
+  const titleOf = ({ groups }: SalesRow): string => (groups === null ? words.charges : groups.join(" › "))
+  const sections: Array<{ readonly title: string; readonly rows: Array<SalesRow> }> = []
+  for (const row of charged) {
+    const title = titleOf(row)
+    const last = sections.at(-1)
+    if (last !== undefined && last.title === title) last.rows.push(row)
+    else sections.push({ title, rows: [row] })
+  }
+  return {
+    kind: "table",
+    caption: wordsOf(options.language).description,
+    striped: true,
+    columns: columns.map(({ column }) => column),
+    rows: [
+      ...sections.flatMap(({ rows: own, title }, at) => [
+        // Lines that lie in no group need no name of one, unless they follow lines that do.
+        ...(title === "" && at === 0
+          ? []
+          : [{ kind: "group" as const, text: title || words.further, value: money(sumOf(own)) }]),
+        ...own.map(shown)
+      ]),
+      ...(optional.length === 0
+        ? []
+        : [{ kind: "group" as const, text: words.optional, value: money(sumOf(optional)) }, ...optional.map(shown)])
+    ]
+  }
+}
+
+interface ShownColumn {
+  readonly column: Column
+  readonly cell: (row: SalesRow, money: (minor: number) => string) => Row["cells"][number]
+}
+const columnsOf = (rows: ReadonlyArray<SalesRow>, is_gross: boolean, language: string): ReadonlyArray<ShownColumn> => {
+  const words = wordsOf(language)
+  const figures = rows.flatMap((row) => row.figures ?? [])
+  type Figures = NonNullable<SalesRow["figures"]>
+  const number = (
+    title: string,
+    share: number,
+    text: (figures: Figures, money: (minor: number) => string) => string
+  ): ShownColumn => ({
+    column: { title, share, alignment: "end" },
+    cell: (row, money) => ({ runs: plain(row.figures === null ? "" : text(row.figures, money)) })
+  })
+  const optional = (is_needed: boolean, column: ShownColumn): ReadonlyArray<ShownColumn> => (is_needed ? [column] : [])
+  return [
+    {
+      column: { title: words.description, share: 4.6 },
+      cell: ({ name, note }) => ({ runs: plain(name), ...(note === "" ? {} : { note }) })
+    },
+    number(words.quantity, 1, ({ quantity }) => quantityText(quantity, language)),
+    number(is_gross ? words.unit_price_gross : words.unit_price, 1.7, ({ price }, money) =>
+      price === null ? "" : money(price)
+    ),
+    ...optional(
+      figures.some(({ periods }) => periods !== "" && Number(periods) !== 1),
+      number(letterWordsOf(language).periods, 1.1, ({ periods, price }) =>
+        periods === "" || price === null ? "" : `× ${quantityText(periods, language)}`
+      )
+    ),
+    ...optional(
+      figures.some((one) => Number(one.discount_percent ?? 0) !== 0 || one.rule_discount !== 0),
+      number(words.discount, 1.3, ({ discount_percent, rule_discount }, money) =>
+        Number(discount_percent ?? 0) === 0
+          ? rule_discount === 0
+            ? ""
+            : money(-rule_discount)
+          : percentText(discount_percent ?? "0", language)
+      )
+    ),
+    number(words.tax, 0.9, ({ amount, price, tax_rate }) =>
+      tax_rate === null || (price === null && amount === 0) ? "" : percentText(tax_rate, language)
+    ),
+    number(is_gross ? words.gross : words.net, 1.8, ({ amount, price }, money) =>
+      price === null && amount === 0 ? "" : money(amount)
+    )
+  ]
+}

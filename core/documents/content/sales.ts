@@ -1,0 +1,245 @@
+/** Quotations and order confirmations (rules/billing 3). */
+import { Effect } from "effect"
+import { taxSummary } from "../../billing/amounts.ts"
+import { paperOptions } from "../../billing/paper/facts.ts"
+import {
+  dayText,
+  frame,
+  head,
+  pairs,
+  type PaperOptions,
+  type Parties,
+  shownMoney,
+  taxRows,
+  text
+} from "../../billing/paper/letter.ts"
+import { windowText } from "../../billing/paper/lines.ts"
+import { filled as withValues, wordsOf } from "../../billing/paper/words.ts"
+import type { Failure } from "../../kernel/failure.ts"
+import type { Settings } from "../../kernel/settings.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { opportunities } from "../../opportunities/schema.ts"
+import { isAbandoned, statusNameOf } from "../../opportunities/status/statuses.ts"
+import type { Block, PrintDocument } from "../../print/blocks.ts"
+import { momentText, quantityText } from "../../print/format.ts"
+import { brandOf, branded, fragmentsOf, mail_places, text_places } from "../branding/brand.ts"
+import { dataOf, type FieldGroup, rowGroup } from "./field-groups.ts"
+import { plainMail } from "./mail-words.ts"
+import { salesFacts, type SalesFacts } from "./sales-facts.ts"
+import { salesRows, type SalesRow, salesTable, showsGross } from "./sales-table.ts"
+import { companyGroup, documentGroup, memberGroup, pricedJobGroup, storeGroup } from "./shared-fields.ts"
+import type { DocumentSource, PreparedDocument } from "./source.ts"
+import { letterWordsOf } from "./words.ts"
+
+export interface SalesPaper extends SalesFacts {
+  readonly rows: ReadonlyArray<SalesRow>
+}
+export const salesGroups: ReadonlyArray<FieldGroup<SalesPaper>> = [
+  documentGroup,
+  pricedJobGroup,
+  memberGroup,
+  storeGroup,
+  companyGroup,
+  rowGroup<SalesPaper, SalesRow>(
+    { key: "items", label: "Lines and costs", one: "item" },
+    ({ rows }) => rows.filter(({ figures }) => figures !== null),
+    {
+      product_name: ["Name", "string", ({ name }) => name],
+      description: ["Description", "string", ({ note }) => note],
+      quantity: ["Quantity", "number", ({ figures }) => figures?.quantity],
+      unit_charge: ["Price", "currency", ({ figures }) => figures?.price],
+      discount: ["Discount in percent", "number", ({ figures }) => figures?.discount_percent],
+      tax_rate: ["Tax in percent", "number", ({ figures }) => figures?.tax_rate],
+      total_charge: ["Net", "currency", ({ figures }) => figures?.net],
+      is_optional: ["Optional", "boolean", ({ is_optional }) => is_optional]
+    }
+  )
+]
+
+export const prepareSales = Effect.fnUntraced(function* (
+  source: DocumentSource,
+  settings: Settings
+): Effect.fn.Return<PreparedDocument | undefined, Failure, Store> {
+  const header = yield* (yield* Store).get(opportunities, source.documentable_id)
+  if (header === undefined || header.deleted_at !== null) return undefined
+  const store_id = source.store_id ?? header.store_id
+  // Terms of the settings are those of invoices.
+  const plain = { ...(yield* paperOptions({ member_id: header.member_id, store_id }, settings)), terms: null }
+  const brand = yield* brandOf(source.document_type, store_id, settings)
+  const facts = yield* salesFacts(source, header, settings)
+  const paper: SalesPaper = { ...facts, rows: salesRows(facts, plain) }
+  const written = { language: plain.language, zone: plain.zone, currency: header.currency_code }
+  return {
+    fragments: fragmentsOf(brand, text_places),
+    data: dataOf(salesGroups, paper, written),
+    compose: (filled) => salesDocument(paper, branded(plain, brand, filled)),
+    mail: {
+      fragments: fragmentsOf(brand, mail_places),
+      plain: plainMail(
+        {
+          document: headingOf(paper, plain.language),
+          name: paper.buyer.name,
+          sender: paper.seller.name,
+          subject: header.subject
+        },
+        plain.language
+      )
+    },
+    file_name: `${source.document_type.replaceAll("_", "-")}-${source.document_number ?? `pending-${header.id}`}`
+  }
+})
+
+const isQuotation = ({ source }: SalesPaper): boolean => source.document_type === "quotation"
+const headingOf = (paper: SalesPaper, language: string): string => {
+  const words = letterWordsOf(language)
+  const kind = isQuotation(paper) ? words.quotation : words.order_confirmation
+  return `${kind} ${paper.source.document_number ?? `(${words.pending})`}`
+}
+
+export const salesDocument = (paper: SalesPaper, options: PaperOptions): PrintDocument => {
+  const { header, rows, source } = paper
+  const parties: Parties = { seller: paper.seller, buyer: paper.buyer, options }
+  const heading = headingOf(paper, options.language)
+  return {
+    ...frame(parties, heading, source.now),
+    // What was lost or called off can be neither accepted nor confirmed.
+    ...(isAbandoned(statusNameOf(header)) ? { watermark: "VOID" as const } : {}),
+    blocks: [
+      head(parties, headRows(paper, options)),
+      { kind: "heading", level: 1, text: heading },
+      ...text(header.subject, true),
+      ...text(header.external_description),
+      ...text(options.intro),
+      ...placesBlock(paper, options),
+      salesTable(rows, header, showsGross(header), options),
+      totalsBlock(paper, options),
+      ...text(options.terms, false, true),
+      ...(isQuotation(paper) ? acceptance(paper, options) : [])
+    ]
+  }
+}
+
+const headRows = ({ buyer, header, rental_days, source, version }: SalesPaper, options: PaperOptions) => {
+  const words = wordsOf(options.language)
+  const own = letterWordsOf(options.language)
+  const window = windowText(
+    { starts_at: header.charge_starts_at ?? header.starts_at, ends_at: header.charge_ends_at ?? header.ends_at },
+    options
+  )
+  return pairs([
+    [words.number, source.document_number],
+    [words.date, dayText(source.now, options)],
+    [own.valid_until, source.document_type === "quotation" ? dayText(header.quote_invalid_at, options) : null],
+    [words.customer_number, buyer.account_number],
+    [words.your_tax_number, buyer.tax_number],
+    [words.reference, header.reference],
+    [words.order, header.number],
+    [
+      own.version,
+      version === undefined ? null : [String(version.version_number), version.label].filter(Boolean).join(" · ")
+    ],
+    [words.hire, window],
+    [own.days, window === "" ? null : quantityText(rental_days, options.language)]
+  ])
+}
+
+/** Where the equipment goes and when, and how it comes back. */
+const placesBlock = (paper: SalesPaper, options: PaperOptions): ReadonlyArray<Block> => {
+  const { collection, delivery, header, venue } = paper
+  const words = letterWordsOf(options.language)
+  const between = (from: string | null, to: string | null): string =>
+    [
+      ...new Set([from, to].flatMap((at) => (at === null ? [] : [momentText(at, options.zone, options.language)])))
+    ].join(" – ")
+  const block = (title: string, lines: ReadonlyArray<string>): ReadonlyArray<Block> => {
+    const said = lines.filter((line) => line.trim() !== "")
+    return said.length === 0
+      ? []
+      : [{ kind: "paragraph", runs: [{ text: title, bold: true }, { text: said.map((line) => `\n${line}`).join("") }] }]
+  }
+  const out = block(words.delivery, [
+    between(header.deliver_starts_at, header.deliver_ends_at),
+    ...(header.customer_collecting ? [words.you_collect] : [venue ?? "", ...delivery]),
+    header.delivery_instructions ?? ""
+  ])
+  const back = block(words.collection, [
+    between(header.collect_starts_at, header.collect_ends_at),
+    ...(header.customer_returning ? [words.you_return] : [venue ?? "", ...collection]),
+    header.collection_instructions ?? ""
+  ])
+  if (out.length + back.length === 0) return []
+  return [
+    {
+      kind: "columns",
+      columns: [
+        { share: 1, blocks: out },
+        { share: 1, blocks: back }
+      ]
+    }
+  ]
+}
+
+const totalsBlock = (paper: SalesPaper, options: PaperOptions): Block => {
+  const { billed, deposits, header, totals } = paper
+  const words = wordsOf(options.language)
+  const own = letterWordsOf(options.language)
+  const money = (minor: number): string => shownMoney(minor, header.currency_code, options)
+  const rules = header.applied_discounts.reduce((sum, { amount }) => sum + Number(amount), 0)
+  const list = listPrice(header)
+  const gross = totals.net + totals.tax
+  const taken = deposits.map(({ credited, invoice }) => ({
+    label: withValues(own.deposit_invoiced, {
+      number: invoice.number ?? "",
+      date: dayText(invoice.issued_at, options, "figures") ?? ""
+    }),
+    amount: invoice.total + credited.reduce((sum, row) => sum + row.gross, 0)
+  }))
+  return {
+    kind: "totals",
+    rows: [
+      ...(header.deal_total === null || list === totals.net ? [] : [{ label: own.list_price, value: money(list) }]),
+      { label: header.deal_total === null ? words.subtotal : own.agreed, value: money(totals.net) },
+      ...(rules === 0 || header.deal_total !== null ? [] : [{ label: own.rule_discounts, value: money(rules) }]),
+      ...taxRows(taxSummary(billed), words, money, options),
+      { label: words.total, value: money(gross), strong: true },
+      ...taken.map(({ amount, label }) => ({ label, value: money(0 - amount) })),
+      ...(taken.length === 0
+        ? []
+        : [
+            {
+              label: own.remaining,
+              value: money(taken.reduce((left, { amount }) => left - amount, gross)),
+              strong: true
+            }
+          ])
+    ]
+  }
+}
+/** The net of lines and costs, which an agreed price leaves as it was. */
+const listPrice = (header: SalesPaper["header"]): number =>
+  header.rental_charge_total +
+  header.sale_charge_total +
+  header.service_charge_total +
+  header.sub_rental_charge_total +
+  header.transit_charge_total +
+  header.loss_damage_charge_total
+
+/** To be signed on paper; at a public address it is accepted there. */
+const acceptance = (paper: SalesPaper, options: PaperOptions): ReadonlyArray<Block> => {
+  const words = letterWordsOf(options.language)
+  const { header, totals } = paper
+  const accepted = withValues(words.accept_text, {
+    document: headingOf(paper, options.language),
+    amount: shownMoney(totals.net + totals.tax, header.currency_code, options)
+  })
+  return [
+    {
+      kind: "together",
+      blocks: [
+        { kind: "heading", level: 2, text: words.acceptance },
+        { kind: "paragraph", runs: [{ text: accepted }] },
+        { kind: "signature", label: words.accepted_by }
+      ]
+    }
+  ]
+}

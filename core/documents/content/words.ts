@@ -1,0 +1,124 @@
+/** The words of quotations, orders and purchase orders, by language; those of invoices are billing's. */
+export interface LetterWords {
+  readonly quotation: string
+  readonly order_confirmation: string
+  readonly purchase_order: string
+  readonly pending: string
+  readonly valid_until: string
+  readonly version: string
+  readonly days: string
+  readonly delivery: string
+  readonly collection: string
+  readonly you_collect: string
+  readonly you_return: string
+  readonly venue: string
+  /** How often the price is counted over the hire. */
+  readonly periods: string
+  readonly further: string
+  readonly charges: string
+  readonly optional: string
+  readonly list_price: string
+  readonly agreed: string
+  readonly rule_discounts: string
+  /** `{number}` and `{date}` are replaced. */
+  readonly deposit_invoiced: string
+  readonly remaining: string
+  readonly acceptance: string
+  /** `{document}` and `{amount}` are replaced. */
+  readonly accept_text: string
+  readonly accepted_by: string
+  readonly expected: string
+  readonly hire_window: string
+  readonly deliver_to: string
+}
+
+const english: LetterWords = {
+  quotation: "Quotation",
+  order_confirmation: "Order confirmation",
+  purchase_order: "Purchase order",
+  pending: "number pending",
+  valid_until: "Valid until",
+  version: "Version",
+  days: "Days of hire",
+  delivery: "Delivery",
+  collection: "Collection",
+  you_collect: "You collect the equipment from us.",
+  you_return: "You bring the equipment back to us.",
+  venue: "Venue",
+  periods: "Periods",
+  further: "Further items",
+  charges: "Services and charges",
+  optional: "Optional, not in the total",
+  list_price: "List price",
+  agreed: "Agreed price",
+  rule_discounts: "Discounts included",
+  deposit_invoiced: "Deposit invoice {number} of {date}",
+  remaining: "Remaining",
+  acceptance: "Acceptance",
+  accept_text: "I accept: {document}, {amount}, with its terms.",
+  accepted_by: "Name and signature of the customer",
+  expected: "Expected",
+  hire_window: "Hire",
+  deliver_to: "Deliver to"
+}
+const german: LetterWords = {
+  quotation: "Angebot",
+  order_confirmation: "Auftragsbestätigung",
+  purchase_order: "Bestellung",
+  pending: "Nummer folgt",
+  valid_until: "Gültig bis",
+  version: "Fassung",
+  days: "Miettage",
+  delivery: "Anlieferung",
+  collection: "Abholung",
+  you_collect: "Sie holen das Material bei uns ab.",
+  you_return: "Sie bringen das Material zu uns zurück.",
+  venue: "Veranstaltungsort",
+  periods: "Faktor",
+  further: "Weitere Positionen",
+  charges: "Leistungen und Nebenkosten",
+  optional: "Optional, nicht in der Summe enthalten",
+  list_price: "Listenpreis",
+  agreed: "Vereinbarter Preis",
+  rule_discounts: "Enthaltene Rabatte",
+  deposit_invoiced: "Anzahlungsrechnung {number} vom {date}",
+  remaining: "Restbetrag",
+  acceptance: "Annahme",
+  accept_text: "Ich nehme an: {document}, {amount}, mit seinen Bedingungen.",
+  accepted_by: "Name und Unterschrift des Kunden",
+  expected: "Erwartet am",
+  hire_window: "Mietzeit",
+  deliver_to: "Lieferung an"
+}
+const french: LetterWords = {
+  quotation: "Devis",
+  order_confirmation: "Confirmation de commande",
+  purchase_order: "Bon de commande",
+  pending: "numéro à venir",
+  valid_until: "Valable jusqu’au",
+  version: "Version",
+  days: "Jours de location",
+  delivery: "Livraison",
+  collection: "Reprise",
+  you_collect: "Vous venez chercher le matériel chez nous.",
+  you_return: "Vous nous rapportez le matériel.",
+  venue: "Lieu",
+  periods: "Périodes",
+  further: "Autres articles",
+  charges: "Services et frais",
+  optional: "En option, non compris dans le total",
+  list_price: "Prix de liste",
+  agreed: "Prix convenu",
+  rule_discounts: "Remises comprises",
+  deposit_invoiced: "Facture d’acompte {number} du {date}",
+  remaining: "Reste à payer",
+  acceptance: "Acceptation",
+  accept_text: "J’accepte : {document}, {amount}, et ses conditions.",
+  accepted_by: "Nom et signature du client",
+  expected: "Attendu le",
+  hire_window: "Location",
+  deliver_to: "Livrer à"
+}
+const spoken: { readonly [language: string]: LetterWords } = { en: english, de: german, fr: french }
+
+export const letterWordsOf = (language: string): LetterWords => spoken[language.split("-")[0] ?? ""] ?? english
