@@ -53,7 +53,7 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     noun: "invoices"
   },
   documents: {
-    usage_line: ["documents generate|get|list|…", "quotations, pick lists, invoices as PDF; batch: of many at once"],
+    usage_line: ["documents generate|get|share|verify|…", "quotations, papers, invoices as PDF; verify proves a file"],
     load: () => import("./commands/documents/documents.ts"),
     noun: "documents"
   },

@@ -4,10 +4,12 @@ import * as Shown from "../kernel/answer-schema.ts"
 import { CommandRuntime } from "../kernel/command-runtime.ts"
 import { boolean, text, timestamp } from "../kernel/field.ts"
 import { type Resource, resource } from "../kernel/resource.ts"
+import type { Settings } from "../kernel/settings.ts"
 import { Store } from "../kernel/store/store.ts"
 import { hasOnePermission } from "../kernel/viewer.ts"
 import { stores } from "../stores/stores.ts"
 import { seesDocument } from "./decide.ts"
+import { linkAddress } from "./links/address.ts"
 import { document_links, type DocumentLinkRow, document_statuses, documents, type DocumentStatus } from "./schema.ts"
 import { documentable_types, document_types } from "./types.ts"
 
@@ -32,26 +34,22 @@ const addresses = Effect.map(Effect.serviceOption(CommandRuntime), (runtime) =>
   })
 )
 
-/** The page at which somebody without an account reads a document. */
-export const publicPage = (public_url: string, token: string): string => `${public_url}/d/${token}`
-
-export const publicLinkShown = Shown.keys(
-  {
-    token: text({ max: 64 }),
-    url: text({ nullable: true, max: 2_000, describe: "Its page; null on a device" }),
-    expires_at: timestamp({ nullable: true }),
-    requires_pin: boolean(),
-    created_at: timestamp()
-  },
-  { nullable: true }
-)
+const public_link_keys = {
+  token: text({ max: 64 }),
+  url: text({ nullable: true, max: 2_000, describe: "Its page; null on a device" }),
+  expires_at: timestamp({ nullable: true }),
+  requires_pin: boolean(),
+  created_at: timestamp()
+}
+export const publicLinkShown = Shown.keys(public_link_keys, { nullable: true })
 /** A public address as answers give it. */
 export const publicLinkOut = (
   { created_at, expires_at, requires_pin, token }: DocumentLinkRow,
+  settings: Settings,
   public_url: (() => string) | undefined
 ) => ({
   token,
-  url: public_url === undefined ? null : publicPage(public_url(), token),
+  url: public_url === undefined ? null : linkAddress(token, settings, public_url()),
   expires_at,
   requires_pin,
   created_at
@@ -103,7 +101,7 @@ export const documentResource: Resource<typeof documents, "document"> = resource
   },
   load: (rows) =>
     Effect.all({ addresses, links: newestLinks(rows.filter(({ status }) => status !== "voided").map(({ id }) => id)) }),
-  view: (base, row, _related, { now, viewer }, { addresses: { file_url, public_url }, links }) => {
+  view: (base, row, _related, { now, settings, viewer }, { addresses: { file_url, public_url }, links }) => {
     const link = links.get(row.id)
     const is_readable =
       row.uuid !== null &&
@@ -115,7 +113,7 @@ export const documentResource: Resource<typeof documents, "document"> = resource
       document_type_name: document_types[row.document_type].name,
       status_name: document_statuses[row.status],
       download_url: is_readable && row.uuid !== null ? (file_url?.(row.uuid, now) ?? null) : null,
-      public_link: link === undefined ? null : publicLinkOut(link, public_url)
+      public_link: link === undefined ? null : publicLinkOut(link, settings, public_url)
     }
   }
 })

@@ -116,7 +116,12 @@ export const document_links = table(
     /** The PIN itself is kept hashed, outside the journal: a link that needs one is closed where it is missing. */
     requires_pin: boolean({ computed: true, default: false })
   },
-  { ...ofDocument, entity: "document_link", indexes: [["document_id"]], uniques: [] }
+  {
+    ...ofDocument,
+    entity: "document_link",
+    indexes: [["document_id"]],
+    uniques: [{ columns: ["token"], field: "public_link", message: "Another document has this link; try again." }]
+  }
 )
 export type DocumentLinkRow = RowOf<typeof document_links>
 
@@ -137,6 +142,8 @@ export const document_acceptances = table(
     pdf_sha256: text({ computed: true, max: 64 }),
     /** The strokes of a drawn signature, as SVG; null where none was drawn. */
     signature_svg: longText({ nullable: true, computed: true, hidden: true, max: 100_000 }),
+    /** What kept the opportunity from following, or how it did: "Stock is short: …". */
+    note: longText({ nullable: true, computed: true, max: 2_000 }),
     /** The document with its certificate. */
     uuid: text({ nullable: true, computed: true, hidden: true, max: 36 }),
     file_name: text({ nullable: true, computed: true, hidden: true }),
@@ -148,7 +155,8 @@ export const document_acceptances = table(
     ...ofDocument,
     entity: "document_acceptance",
     file: { uuid: "uuid", sha256: "sha256", name: "file_name", mime_type: "mime_type", size_bytes: "file_size" },
-    indexes: [["document_id"], ["opportunity_id"], ["uuid"], ["sha256"], ["pdf_sha256"]]
+    indexes: [["opportunity_id"], ["uuid"], ["sha256"], ["pdf_sha256"]],
+    uniques: [{ columns: ["document_id"], field: "document", message: "The document was accepted already." }]
   }
 )
 export type DocumentAcceptanceRow = RowOf<typeof document_acceptances>

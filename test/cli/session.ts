@@ -14,7 +14,7 @@ import { spawn } from "node:child_process"
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { openServerApp } from "../../server/app.ts"
+import { openServerApp, type ServerOptions } from "../../server/app.ts"
 import { listenOn, type Listening } from "../../server/http.ts"
 import { silentLog } from "../../server/log.ts"
 import { described } from "../server/serving.ts"
@@ -41,7 +41,7 @@ export interface Ran {
   readonly err: string
 }
 
-export const openPlace = async (): Promise<Place> => {
+export const openPlace = async (options: Partial<ServerOptions> = {}): Promise<Place> => {
   const folder = mkdtempSync(join(tmpdir(), "flightcase-session-"))
   const home = join(folder, "home")
   const app = described(
@@ -50,7 +50,8 @@ export const openPlace = async (): Promise<Place> => {
       key: "key-of-the-sessions-which-is-long",
       data_folder: join(folder, "server"),
       owner_token,
-      rate_limit: 1_000_000
+      rate_limit: 1_000_000,
+      ...options
     })
   )
   let listening: Listening | undefined = await listenOn({
@@ -60,6 +61,7 @@ export const openPlace = async (): Promise<Place> => {
     answer: app.answer
   })
   const { url } = listening
+  app.listensAt(url)
   const stop = async (): Promise<void> => {
     await listening?.stop(1_000)
     listening = undefined

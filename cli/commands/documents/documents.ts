@@ -41,4 +41,12 @@ export const declare = (program: Command): void => {
       .option("-o, --output <file>", "where it goes (default: its own name, here); - for standard output"),
     async (context, [named = ""], flags) => (await import("./get.ts")).getDocument(context, named, flags)
   )
+  withAction(
+    documents
+      .command("verify")
+      .description("Say which document a file is, and who accepted it; without a network from what is known here")
+      .argument("<file>", "a PDF that was downloaded, sent or kept")
+      .addHelpText("after", "\nExit 0: it is the document, unchanged and not voided. 1: it is not, or it was voided."),
+    async (context, [file = ""]) => (await import("./verify.ts")).verifyFile(context, file)
+  )
 }

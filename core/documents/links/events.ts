@@ -1,4 +1,140 @@
-/** Public addresses of documents, and acceptance there (rules/billing 3). */
-import type { AnyEventType } from "../../kernel/event-type.ts"
+/** What happens to public addresses of documents, and at them. All of it stands in the stream of the document. */
+import { Schema } from "effect"
+import { streamOf } from "../../kernel/event.ts"
+import { type AnyEventType, eventType } from "../../kernel/event-type.ts"
+import { insert, remove, type RowChange, update, updateWhere } from "../../kernel/row-change.ts"
+import { type KeyedColumns, type NewRow, newRow, someColumns } from "../../kernel/stored-schema.ts"
+import type { AnyRow, Table } from "../../kernel/table.ts"
+import { document_acceptances, document_links, type DocumentLinkRow } from "../schema.ts"
 
-export const linkEvents: ReadonlyArray<AnyEventType> = []
+/** Every event names its document as `id`. */
+const stream = ({ id }: { readonly id: number }): string => streamOf("document", id)
+const inserted = (table: Table, row: AnyRow, at: string): RowChange =>
+  insert(table, { ...row, created_at: at, updated_at: at, deleted_at: null })
+
+interface LinkMade<Link> {
+  readonly id: number
+  readonly link: Link
+  readonly replaced_id: number | null
+}
+export const linkCreated = eventType<
+  LinkMade<KeyedColumns<typeof document_links>>,
+  LinkMade<NewRow<typeof document_links>>
+>("document.link.created", {
+  meaning: "A document got an address at which it is read without an account. The one it had before holds no longer.",
+  data: () => Schema.Struct({ id: Schema.Int, link: newRow(document_links), replaced_id: Schema.NullOr(Schema.Int) }),
+  stream,
+  project: ({ link, replaced_id }, { recorded_at }) => [
+    ...(replaced_id === null ? [] : [remove(document_links, replaced_id)]),
+    inserted(document_links, link, recorded_at)
+  ],
+  // The token opens the document: it stays out of what is shown of the past.
+  activity: ({ link, replaced_id }) => ({
+    old_values: replaced_id === null ? null : { link_id: replaced_id },
+    new_values: { link_id: link.id, expires_at: link.expires_at ?? null, requires_pin: link.requires_pin ?? false }
+  })
+})
+
+const told = {
+  expires_at: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  requires_pin: Schema.optionalKey(Schema.Boolean)
+}
+export const linkChanged = eventType("document.link.changed", {
+  meaning: "The public address of a document expires at another time, or asks for another PIN or for none.",
+  data: () =>
+    Schema.Struct({ id: Schema.Int, link_id: Schema.Int, set: Schema.Struct(told), was: Schema.Struct(told) }),
+  stream,
+  project: ({ link_id, set }, { recorded_at }) => [
+    update(document_links, link_id, { ...set, updated_at: recorded_at })
+  ],
+  activity: ({ set, was }) => ({ old_values: { ...was }, new_values: { ...set } })
+})
+export const linkRevoked = eventType("document.link.revoked", {
+  meaning: "The public address of a document holds no longer.",
+  data: () => Schema.Struct({ id: Schema.Int, link_id: Schema.Int }),
+  stream,
+  project: ({ link_id }) => [remove(document_links, link_id)],
+  activity: ({ link_id }) => ({ old_values: { link_id }, new_values: null })
+})
+export const revoked = ({ document_id, id }: Pick<DocumentLinkRow, "document_id" | "id">) =>
+  linkRevoked.make({ id: document_id, link_id: id })
+
+/** Its columns stand side by side, so that an erasure finds those that name somebody. */
+export const documentAccepted = eventType<
+  KeyedColumns<typeof document_acceptances>,
+  NewRow<typeof document_acceptances>
+>("document.accepted", {
+  meaning:
+    "Somebody accepted a quotation at its public address: who, when and from where, with the hashes of the text and the PDF.",
+  data: () => newRow(document_acceptances),
+  stream: ({ document_id = 0 }) => streamOf("document", document_id),
+  project: (acceptance, { recorded_at }) => [inserted(document_acceptances, acceptance, recorded_at)],
+  activity: ({ id, name, note, pdf_sha256 }) => ({
+    old_values: null,
+    new_values: { acceptance_id: id, name: name ?? null, pdf_sha256: pdf_sha256 ?? null, note: note ?? null }
+  })
+})
+/** In the opportunity's own history; whoever accepted is named with the document, in one place. */
+export const quotationAccepted = eventType("opportunity.quotation_accepted", {
+  meaning: "The customer accepted a quotation of this opportunity at its public address.",
+  data: () =>
+    Schema.Struct({
+      id: Schema.Int,
+      document_id: Schema.Int,
+      document_number: Schema.NullOr(Schema.String),
+      note: Schema.NullOr(Schema.String)
+    }),
+  project: "changes_no_table",
+  activity: ({ document_id, document_number, note }) => ({
+    old_values: null,
+    new_values: { document_id, document_number, note }
+  })
+})
+
+export const certificateKept = eventType("document.certificate.kept", {
+  meaning: "The accepted document was drawn with its certificate; the PDF is kept.",
+  data: () => Schema.Struct({ id: Schema.Int, acceptance_id: Schema.Int, set: someColumns(document_acceptances) }),
+  stream,
+  project: ({ acceptance_id, set }, { recorded_at }) => [
+    update(document_acceptances, acceptance_id, { ...set, updated_at: recorded_at })
+  ],
+  activity: ({ acceptance_id, set }) => ({
+    old_values: null,
+    new_values: { acceptance_id, sha256: set.sha256 ?? null }
+  })
+})
+
+const erased = { name: "Anonymised", email: null, ip_address: null, user_agent: null, signature_svg: null } as const
+export const acceptanceErased = eventType("document.acceptance.erased", {
+  meaning: "Who accepted a quotation was erased for good; that it was accepted, when and with which hashes stays.",
+  data: () => Schema.Struct({ id: Schema.Int }),
+  stream,
+  project: ({ id }, { recorded_at }) => [
+    updateWhere(
+      document_acceptances,
+      { document_id: id },
+      // The certificate names the person: its content goes once no row names it.
+      { ...erased, uuid: null, file_name: null, file_size: null, sha256: null, updated_at: recorded_at }
+    )
+  ],
+  scrub: ({ id }) => ({ streams: [streamOf("document", id)], placeholders: erased })
+})
+
+export const documentEmailed = eventType("document.emailed", {
+  meaning: "A document was handed to the mail queue. To whom is not kept here.",
+  data: () => Schema.Struct({ id: Schema.Int, with_pdf: Schema.Boolean, with_link: Schema.Boolean }),
+  stream,
+  project: "changes_no_table",
+  activity: ({ with_link, with_pdf }) => ({ old_values: null, new_values: { with_pdf, with_link } })
+})
+
+export const linkEvents: ReadonlyArray<AnyEventType> = [
+  linkCreated,
+  linkChanged,
+  linkRevoked,
+  documentAccepted,
+  quotationAccepted,
+  certificateKept,
+  acceptanceErased,
+  documentEmailed
+]

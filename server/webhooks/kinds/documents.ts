@@ -6,6 +6,7 @@ import { type WebhookKind, wholeRow } from "../kind.ts"
 
 export const documentKinds: ReadonlyArray<WebhookKind> = [
   ...wholeRow("documents", ["document.generated", "document.finalised", "document.voided"]),
+  ...wholeRow("document_acceptances", ["document.accepted"]),
   {
     name: pdf_generated,
     // Invoices and credit notes that are drawn when they are asked for leave no event: `telling.ts`.

@@ -1,0 +1,44 @@
+/** `documents verify`: a file is the document when every byte of it is. */
+import { isJsonObject, type JsonObject } from "../../../core/kernel/json.ts"
+import { rowsOr } from "../../answers.ts"
+import type { CommandContext } from "../../context.ts"
+import { exit_codes } from "../../exit-codes.ts"
+import { localFile } from "../../input.ts"
+import { recordText } from "../../output/table.ts"
+
+const parts: { readonly [part: string]: string } = {
+  pdf: "the PDF of the document",
+  certificate: "the PDF with the certificate of its acceptance",
+  snapshot: "what the document was drawn from"
+}
+const shown = ["document_number", "document_type_name", "status_name", "documentable_type", "documentable_id"]
+const times = ["generated_at", "finalised_at", "voided_at", "void_reason"]
+
+export const verifyFile = async (context: CommandContext, path: string): Promise<number> => {
+  const { name, sha256 } = await localFile(path)
+  const answer = await context.ask({ method: "POST", path: "/api/v1/documents/verify", body: { sha256 } })
+  const body = isJsonObject(answer.body) ? answer.body : {}
+  const document = isJsonObject(body["document"]) ? body["document"] : undefined
+  const is_good = body["known"] === true && document?.["status"] !== "voided"
+  if (context.options.json === true) context.printJson({ file: name, sha256, ...body })
+  else if (document === undefined)
+    context.print(`${name} is no document known here, or it was altered.\nSHA-256 ${sha256}`)
+  else context.print(verdict(context, document, body, sha256))
+  return is_good ? exit_codes.ok : exit_codes.failed
+}
+
+const verdict = (context: CommandContext, document: JsonObject, body: JsonObject, sha256: string): string => {
+  const chosen = Object.fromEntries(
+    [...shown, ...times].map((key) => [key, document[key] ?? null] as const).filter(([, value]) => value !== null)
+  )
+  const accepted = rowsOr(body["acceptances"]).map(({ accepted_at, name }) => `${String(name)}, ${String(accepted_at)}`)
+  return recordText(
+    {
+      file: `is ${parts[String(body["part"])] ?? "of the document"}, unchanged`,
+      ...chosen,
+      accepted_by: accepted.length === 0 ? "nobody at a public link" : accepted.join("; "),
+      sha256
+    },
+    context.terminal
+  )
+}

@@ -1,0 +1,53 @@
+/** Rules of accepting a quotation at its public address (rules/billing 3.1). */
+import { isClosed, order, quotation, statuses } from "../../opportunities/status/statuses.ts"
+import type { OpportunityRow } from "../../opportunities/schema.ts"
+import type { DocumentRow } from "../schema.ts"
+import { type AcceptanceEffect, acceptance_effects } from "./settings.ts"
+import type { Settings } from "../../kernel/settings.ts"
+
+/** Why a document cannot be accepted. */
+export type NotAccepted = "no_quotation" | "withdrawn" | "closed" | "changed"
+
+export interface AcceptanceFacts {
+  readonly document: DocumentRow
+  readonly opportunity: OpportunityRow | undefined
+  /** The opportunity offers what the document says. */
+  readonly is_same: boolean
+}
+/** Whether it can be accepted at all, apart from what it says: decided without reading the opportunity anew. */
+export const isAcceptable = ({ document_type, documentable_type }: DocumentRow): boolean =>
+  document_type === "quotation" && documentable_type === "Opportunity"
+
+export const whyNotAccepted = ({ document, is_same, opportunity }: AcceptanceFacts): NotAccepted | undefined => {
+  if (!isAcceptable(document)) return "no_quotation"
+  if (document.status !== "generated" && document.status !== "finalised") return "withdrawn"
+  if (opportunity === undefined || opportunity.deleted_at !== null || isClosed(opportunity)) return "closed"
+  return is_same ? undefined : "changed"
+}
+
+export const acceptanceEffect = (settings: Settings): AcceptanceEffect => {
+  const set = settings["documents"]?.["acceptance"]
+  return typeof set === "string" && set in acceptance_effects ? (set as AcceptanceEffect) : "reserve"
+}
+
+/** A command on the opportunity, by the name of its endpoint. */
+export interface Following {
+  readonly name: string
+  readonly body: { readonly [field: string]: number }
+}
+/** What follows on the opportunity, in its order. What one of them refuses stays undone, with those after it. */
+export const whatFollows = (
+  { state, status }: Pick<OpportunityRow, "state" | "status">,
+  effect: AcceptanceEffect
+): ReadonlyArray<Following> => {
+  if (effect === "none" || state === order) return []
+  const { reserved } = statuses
+  const quoted: Following = { name: "opportunities.convert_to_quotation", body: {} }
+  const reserve: Following = { name: "opportunities.change_status", body: { status: reserved.status } }
+  const ordered: Following = { name: "opportunities.convert_to_order", body: {} }
+  return [
+    ...(state === quotation ? [] : [quoted]),
+    ...(state === quotation && status === reserved.status ? [] : [reserve]),
+    ...(effect === "order" ? [ordered] : [])
+  ]
+}

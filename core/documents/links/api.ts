@@ -1,0 +1,101 @@
+/** Acceptances of documents, and proving a file against its record: on devices as well. */
+import { Effect, Result } from "effect"
+import * as Shown from "../../kernel/answer-schema.ts"
+import { type Endpoint, get, postQuery } from "../../kernel/endpoint.ts"
+import { boolean, choice, text } from "../../kernel/field.ts"
+import { reaction } from "../../kernel/react.ts"
+import { invalidField } from "../../kernel/rejection.ts"
+import { listOf, ok, render, renderOne, viewContext } from "../../kernel/resource.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { opportunities } from "../../opportunities/schema.ts"
+import { memberAnonymised } from "../../personal-data/events.ts"
+import { one, path, read } from "../paths.ts"
+import { documentResource } from "../resources.ts"
+import { seesDocument } from "../decide.ts"
+import { document_acceptances, document_snapshots, type DocumentRow, documents } from "../schema.ts"
+import { acceptanceErased } from "./events.ts"
+import { acceptanceResource } from "./shown.ts"
+
+const acceptances = get(`${path}/{id}/acceptances`, {
+  ...read,
+  answer: Shown.page(() => acceptanceResource),
+  name: "documents.acceptances",
+  summary: "Who accepted a document at its public link, and the document with its certificate",
+  params: one,
+  run: (input) =>
+    Effect.map(
+      listOf(acceptanceResource, input.query, viewContext(input), { where: { document_id: input.rows.id.id } }),
+      ok
+    )
+})
+
+const parts = {
+  pdf: "The PDF of the document",
+  certificate: "The PDF of the document with the certificate of its acceptance",
+  snapshot: "What the document was drawn from"
+} as const
+/** Which document a content belongs to, and as what. */
+const recordOf = Effect.fnUntraced(function* (sha256: string) {
+  const store = yield* Store
+  const pdf = yield* store.first(documents, { sha256 })
+  if (pdf !== undefined) return { part: "pdf", document: pdf } as const
+  const certificate = yield* store.first(document_acceptances, { sha256 })
+  const snapshot =
+    certificate === undefined
+      ? yield* store.first(document_snapshots, { sha256, mime_type: "application/json" })
+      : undefined
+  const id = certificate?.document_id ?? snapshot?.document_id
+  const document: DocumentRow | undefined = id === undefined ? undefined : yield* store.get(documents, id)
+  if (document === undefined) return undefined
+  return { part: certificate === undefined ? "snapshot" : "certificate", document } as const
+})
+const verify = postQuery(`${path}/verify`, {
+  ...read,
+  answer: {
+    known: boolean({ describe: "The file is what this house made, sign by sign" }),
+    part: choice(parts, { nullable: true, describe: "What of the document the file is" }),
+    document: Shown.row(() => documentResource, { nullable: true }),
+    acceptances: Shown.rows(() => acceptanceResource)
+  },
+  name: "documents.check_file",
+  summary: "Say of which document a file is, by its SHA-256, and who accepted that; unknown where it was altered",
+  fields: { sha256: text({ required: true, max: 64, describe: "Of the file's content: 64 hexadecimal digits" }) },
+  run: (input) =>
+    Effect.gen(function* () {
+      const sha256 = (input.values.sha256 ?? "").toLowerCase()
+      if (!/^[0-9a-f]{64}$/.test(sha256))
+        return yield* invalidField("sha256", "The sha256 field must be 64 hexadecimal digits.")
+      const found = yield* recordOf(sha256)
+      if (found === undefined || !seesDocument(found.document, input.viewer))
+        return ok({ known: false, part: null, document: null, acceptances: [] } as const)
+      const context = viewContext(input)
+      const rows = yield* (yield* Store).find(
+        document_acceptances,
+        { document_id: found.document.id },
+        { order: ["id"] }
+      )
+      return ok({
+        known: true,
+        part: found.part,
+        document: (yield* renderOne(documentResource, found.document, [], context)).document,
+        acceptances: yield* render(acceptanceResource, rows, [], context)
+      } as const)
+    })
+})
+
+/** Whoever accepted for an erased customer is erased with them. */
+export const linkReactions = [
+  reaction({
+    on: [memberAnonymised],
+    facts: ({ events }) =>
+      Effect.gen(function* () {
+        const store = yield* Store
+        const member_id = events.flatMap(({ data }) => [data.id, ...data.merged_ids])
+        const jobs = yield* store.find(opportunities, { member_id })
+        if (jobs.length === 0) return []
+        return yield* store.find(document_acceptances, { opportunity_id: jobs.map(({ id }) => id) })
+      }),
+    decide: (_happened, rows) => Result.succeed(rows.map((row) => acceptanceErased.make({ id: row.document_id })))
+  })
+]
+export const acceptanceEndpoints: ReadonlyArray<Endpoint> = [acceptances, verify]

@@ -1,0 +1,87 @@
+/** Rules of public addresses: which documents have one, and what changes of it (rules/billing 3). */
+import { Result } from "effect"
+import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
+import { type FieldErrors, invalidField, notFound } from "../../kernel/rejection.ts"
+import { document_links, type DocumentLinkRow, type DocumentRow } from "../schema.ts"
+import { linkChanged, linkCreated, revoked } from "./events.ts"
+
+export interface LinkGiven {
+  readonly pin?: string | null | undefined
+  readonly expires_at?: string | null | undefined
+}
+/** What is wrong with a PIN or a time, beside what their fields say. */
+export const linkErrors = ({ pin }: { readonly pin?: unknown }): FieldErrors =>
+  typeof pin === "string" && !/^[A-Za-z0-9]{4,12}$/.test(pin)
+    ? { pin: ["The pin field must be 4 to 12 letters or digits."] }
+    : {}
+const isPast = (expires_at: string | null | undefined, now: string): boolean =>
+  typeof expires_at === "string" && expires_at <= now
+const past = invalidField("expires_at", "The expires_at field must be a time to come.")
+
+/** What stands against showing a document at an address of its own. */
+export const whyNotShared = ({ status }: Pick<DocumentRow, "status">) =>
+  status === "generated" || status === "finalised"
+    ? undefined
+    : invalidField(
+        "status",
+        status === "pending"
+          ? "The document is not drawn yet; share it once it is."
+          : `The document is ${status}; generate another one to share.`
+      )
+
+/** A link always gets a new token: one that was given away is taken back by making another. */
+export const share = (
+  { document, link, token }: { document: DocumentRow; link: DocumentLinkRow | undefined; token: string },
+  { expires_at = null, pin = null }: LinkGiven,
+  context: DecideContext
+): Decided =>
+  Result.gen(function* () {
+    const refusal = whyNotShared(document)
+    if (refusal !== undefined) return yield* Result.fail(refusal)
+    if (isPast(expires_at, context.now)) return yield* Result.fail(past)
+    const id = context.id(document_links)
+    return {
+      events: [
+        linkCreated.make({
+          id: document.id,
+          link: { id, document_id: document.id, token, expires_at, requires_pin: pin !== null },
+          replaced_id: link?.id ?? null
+        })
+      ],
+      result: { id: document.id }
+    }
+  })
+
+const noLink = notFound("The document has no public link.")
+/** What is absent stays as it is; null clears it. */
+export const changeLink = (
+  { document, link }: { document: DocumentRow; link: DocumentLinkRow | undefined },
+  { expires_at, pin }: LinkGiven,
+  context: DecideContext
+): Decided =>
+  Result.gen(function* () {
+    if (link === undefined) return yield* Result.fail(noLink)
+    const refusal = whyNotShared(document)
+    if (refusal !== undefined) return yield* Result.fail(refusal)
+    if (isPast(expires_at, context.now)) return yield* Result.fail(past)
+    const set = {
+      ...(expires_at === undefined || expires_at === link.expires_at ? {} : { expires_at }),
+      ...(pin === undefined ? {} : { requires_pin: pin !== null })
+    }
+    const was = {
+      ...("expires_at" in set ? { expires_at: link.expires_at } : {}),
+      ...("requires_pin" in set ? { requires_pin: link.requires_pin } : {})
+    }
+    return {
+      // A PIN that follows another is a change, too, although no column tells the two apart.
+      events:
+        Object.keys(set).length === 0 || (pin === null && !link.requires_pin && !("expires_at" in set))
+          ? []
+          : [linkChanged.make({ id: document.id, link_id: link.id, set, was })],
+      result: { id: document.id }
+    }
+  })
+export const revokeLink = (link: DocumentLinkRow | undefined): Decided =>
+  link === undefined
+    ? Result.fail(noLink)
+    : Result.succeed({ events: [revoked(link)], result: { id: link.document_id } })

@@ -1,0 +1,19 @@
+/**
+ * A signature drawn on a page: strokes, as pairs of whole numbers on a board. Nothing else of what a browser sends is
+ * kept, so that what is drawn again later is lines and no program.
+ */
+export const board = { width: 600, height: 180 } as const
+export const signature_chars_max = 100_000
+
+/** `M12 30L13 31L15 35M…` within the board, or undefined where it is anything else. */
+export const strokesIn = (given: string): string | undefined => {
+  if (given.length > signature_chars_max || !/^(M\d{1,3} \d{1,3}(L\d{1,3} \d{1,3})*)+$/.test(given)) return undefined
+  const inside = [...given.matchAll(/(\d+) (\d+)/g)].every(
+    ([, x, y]) => Number(x) <= board.width && Number(y) <= board.height
+  )
+  return inside ? given : undefined
+}
+/** Those strokes as a picture. */
+export const signatureSvg = (strokes: string): string =>
+  `<svg xmlns="http://www.w3.org/2000/svg" width="${board.width}" height="${board.height}" viewBox="0 0 ${board.width} ${board.height}">` +
+  `<path d="${strokes}" fill="none" stroke="#1c2430" stroke-width="3" stroke-linecap="round" stroke-linejoin="round"/></svg>`

@@ -1,0 +1,143 @@
+/**
+ * The certificate of an acceptance: drawn behind the document once it is accepted, kept, and sent to both sides. Safe to
+ * repeat: what is kept is not drawn again, and the same message is queued once.
+ */
+import { randomUUID } from "node:crypto"
+import { Clock, Effect } from "effect"
+import { chosenContact } from "../../../core/billing/parties.ts"
+import { documentStream } from "../../../core/documents/events.ts"
+import { certified } from "../../../core/documents/links/certificate.ts"
+import { certificateKept } from "../../../core/documents/links/events.ts"
+import { linkWords, worded } from "../../../core/documents/links/words.ts"
+import {
+  document_acceptances,
+  document_links,
+  type DocumentAcceptanceRow,
+  type DocumentRow,
+  documents
+} from "../../../core/documents/schema.ts"
+import { CommandRuntime, recordEvents } from "../../../core/kernel/command-runtime.ts"
+import { lockStreams } from "../../../core/kernel/engine.ts"
+import { changesOf } from "../../../core/kernel/reference-checks.ts"
+import { type Settings, settingText } from "../../../core/kernel/settings.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { emails } from "../../../core/members/schema.ts"
+import { opportunities } from "../../../core/opportunities/schema.ts"
+import { momentText } from "../../../core/print/format.ts"
+import { stores } from "../../../core/stores/stores.ts"
+import { instantOf } from "../../../core/values/time.ts"
+import { zoneOf } from "../../../core/values/zone.ts"
+import { drawn } from "../../billing/draw.ts"
+import { GivenUp } from "../../jobs/job-kind.ts"
+import { queueMail } from "../../mail/jobs.ts"
+import { background_limit_millis } from "../../print/renderer.ts"
+import { keepBytes } from "../snapshot.ts"
+import { textOf } from "./opened.ts"
+
+interface Case {
+  readonly acceptance: DocumentAcceptanceRow
+  readonly document: DocumentRow
+  readonly settings: Settings
+}
+const zoneFor = Effect.fnUntraced(function* ({ document, settings }: Case) {
+  const { store_id } = document
+  const place = store_id === null ? undefined : yield* (yield* Store).get(stores, store_id)
+  return { place, zone: zoneOf(place?.timezone || settingText(settings, "company", "timezone")) }
+})
+
+/** Draws and keeps it; null where somebody else did meanwhile, or whoever accepted was erased. */
+const kept = Effect.fnUntraced(function* (of: Case) {
+  const store = yield* Store
+  const { acceptance, document } = of
+  const { document: snapshot } = yield* textOf(document.id)
+  const link = acceptance.link_id === null ? undefined : yield* store.get(document_links, acceptance.link_id)
+  const { zone } = yield* zoneFor(of)
+  const whole = certified({ snapshot, document, acceptance, link: link ?? null, zone })
+  const { bytes } = yield* drawn(whole, { limit_millis: background_limit_millis })
+  const blob = yield* keepBytes(bytes)
+  const set = {
+    uuid: randomUUID(),
+    file_name: (document.file_name ?? `document-${document.id}.pdf`).replace(/(\.pdf)?$/i, "-accepted.pdf"),
+    file_size: blob.size_bytes,
+    sha256: blob.sha256
+  }
+  yield* store.transaction(
+    Effect.gen(function* () {
+      yield* lockStreams([documentStream(document.id)])
+      const now_row = yield* store.get(document_acceptances, acceptance.id)
+      if (now_row === undefined || now_row.uuid !== null || now_row.name !== acceptance.name) return
+      const runtime = yield* CommandRuntime
+      const now = instantOf(yield* Clock.currentTimeMillis)
+      const event = certificateKept.make({ id: document.id, acceptance_id: acceptance.id, set })
+      if (runtime.filesNamed !== undefined)
+        yield* runtime.filesNamed(changesOf(runtime.catalogue.projection, [event], now))
+      yield* recordEvents([event], {
+        command_id: yield* runtime.commandId,
+        actor_id: null,
+        replica_id: null,
+        recorded_at: now
+      })
+    })
+  )
+  return yield* store.get(document_acceptances, acceptance.id)
+})
+
+/** Where the customer's copy goes: as whoever accepted said, else as the member is written to. */
+const customerAddress = Effect.fnUntraced(function* ({ email, opportunity_id }: DocumentAcceptanceRow) {
+  if (email !== null) return email
+  const store = yield* Store
+  const job = opportunity_id === null ? undefined : yield* store.get(opportunities, opportunity_id)
+  if (job === undefined || job.member_id === null) return undefined
+  const rows = yield* store.find(emails, { member_id: job.member_id }, { order: ["id"] })
+  return chosenContact(rows, new Set())?.address
+})
+const mailBoth = Effect.fnUntraced(function* (of: Case) {
+  const store = yield* Store
+  const { acceptance, document, settings } = of
+  const { file_name, file_size, sha256 } = acceptance
+  if (file_name === null || file_size === null || sha256 === null) return 0
+  const { document: snapshot } = yield* textOf(document.id)
+  const words = linkWords(snapshot.language)
+  const { place, zone } = yield* zoneFor(of)
+  const house = place?.email || settingText(settings, "company", "email")
+  const customer = yield* customerAddress(acceptance)
+  const said = {
+    name: acceptance.name,
+    document: snapshot.title,
+    date: momentText(acceptance.accepted_at, zone, snapshot.language, "long")
+  }
+  const both = [
+    { part: "customer", to: customer, text: words.mail_customer },
+    { part: "house", to: house === "" ? undefined : house, text: words.mail_staff }
+  ]
+  for (const { part, text, to } of both)
+    if (to !== undefined)
+      yield* store.transaction(
+        queueMail(
+          {
+            id: `document.${document.id}.accepted.${part}`,
+            store_id: document.store_id,
+            sender_user_id: null,
+            to: [to],
+            subject: worded(words.mail_subject, said).slice(0, 255),
+            text: worded(text, said),
+            attachments: [{ name: file_name, mime_type: "application/pdf", size_bytes: file_size, sha256 }]
+          },
+          settings
+        )
+      )
+  return both.filter(({ to }) => to !== undefined).length
+})
+
+/** The whole of the job. */
+export const certify = Effect.fnUntraced(function* (acceptance_id: number) {
+  const store = yield* Store
+  const acceptance = yield* store.get(document_acceptances, acceptance_id)
+  const document = acceptance === undefined ? undefined : yield* store.get(documents, acceptance.document_id)
+  if (acceptance === undefined || document === undefined)
+    return yield* new GivenUp({ message: "The acceptance is gone." })
+  const settings = yield* (yield* CommandRuntime).settings
+  const of = { acceptance, document, settings }
+  const whole = acceptance.uuid === null ? yield* kept(of) : acceptance
+  return { messages: whole === undefined ? 0 : yield* mailBoth({ ...of, acceptance: whole }) }
+})

@@ -1,0 +1,36 @@
+/** Whom a document is for, as far as mail is concerned. */
+import { Effect } from "effect"
+import { billingTypeIds, chosenContact } from "../../../core/billing/parties.ts"
+import { credit_notes, invoices } from "../../../core/billing/schema.ts"
+import type { DocumentRow } from "../../../core/documents/schema.ts"
+import type { StoreRead } from "../../../core/kernel/endpoint.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { emails } from "../../../core/members/schema.ts"
+import { opportunities } from "../../../core/opportunities/schema.ts"
+import { purchase_orders } from "../../../core/procurement/schema.ts"
+
+const memberOf = ({ documentable_id, documentable_type }: DocumentRow): StoreRead<number | null | undefined> =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    switch (documentable_type) {
+      case "Opportunity":
+        return (yield* store.get(opportunities, documentable_id))?.member_id
+      case "Invoice":
+        return (yield* store.get(invoices, documentable_id))?.member_id
+      case "CreditNote": {
+        const note = yield* store.get(credit_notes, documentable_id)
+        return note === undefined ? undefined : (yield* store.get(invoices, note.invoice_id))?.member_id
+      }
+      case "PurchaseOrder":
+        return (yield* store.get(purchase_orders, documentable_id))?.supplier_id
+    }
+  })
+/** Bills go where bills go; everything else to the primary address, else the first. */
+export const customerOf = (document: DocumentRow): StoreRead<string | undefined> =>
+  Effect.gen(function* () {
+    const member_id = yield* memberOf(document)
+    if (member_id === null || member_id === undefined) return undefined
+    const rows = yield* (yield* Store).find(emails, { member_id }, { order: ["id"] })
+    const is_bill = document.documentable_type === "Invoice" || document.documentable_type === "CreditNote"
+    return chosenContact(rows, is_bill ? yield* billingTypeIds : new Set())?.address
+  })

@@ -1,0 +1,95 @@
+/** The job that words a mail with a document and hands it to the mail queue. */
+import { Effect } from "effect"
+import { linkAddress } from "../../../core/documents/links/address.ts"
+import { linkWords, worded } from "../../../core/documents/links/words.ts"
+import { type DocumentRow, documents } from "../../../core/documents/schema.ts"
+import { CommandRuntime } from "../../../core/kernel/command-runtime.ts"
+import { Rejection } from "../../../core/kernel/rejection.ts"
+import type { Settings } from "../../../core/kernel/settings.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { GivenUp } from "../../jobs/job-kind.ts"
+import { queueMail } from "../../mail/jobs.ts"
+import { serverContext } from "../../server-context.ts"
+import { filledMail } from "../filled.ts"
+import { preparation } from "../preparing.ts"
+import type { DocumentMail } from "./email-api.ts"
+import { textOf } from "./opened.ts"
+import { linkOf } from "./tokens.ts"
+
+/** As layouts word it; plainly where its source is gone. */
+const wordsOf = Effect.fnUntraced(function* (document: DocumentRow, settings: Settings) {
+  const { document: snapshot } = yield* textOf(document.id)
+  const prepare = yield* preparation
+  const prepared = yield* prepare(
+    {
+      document_type: document.document_type,
+      documentable_id: document.documentable_id,
+      store_id: document.store_id,
+      document_number: document.document_number,
+      now: document.created_at
+    },
+    settings
+  )
+  const filled = prepared === undefined ? { subject: "", text: "" } : yield* filledMail(prepared)
+  const words = linkWords(snapshot.language)
+  return {
+    subject: filled.subject || snapshot.title,
+    text: filled.text.trim() === "" ? `${snapshot.title}\n` : filled.text,
+    words
+  }
+})
+
+const compose = Effect.fnUntraced(function* (mail: DocumentMail, document: DocumentRow, settings: Settings) {
+  const { public_url } = yield* serverContext
+  const { subject, text, words } = yield* wordsOf(document, settings)
+  const link = mail.share ? yield* linkOf(document.id) : undefined
+  const read_here =
+    link === undefined ? "" : `\n${worded(words.sent_link, { url: linkAddress(link.token, settings, public_url()) })}`
+  return { subject: mail.subject ?? subject, text: `${(mail.message ?? text).trimEnd()}\n${read_here}` }
+})
+
+export const sendDocument = Effect.fnUntraced(function* (mail: DocumentMail) {
+  const store = yield* Store
+  const document = yield* store.get(documents, mail.document_id)
+  if (document === undefined || document.status === "voided")
+    return yield* new GivenUp({ message: "The document was voided before it was sent." })
+  const { file_name, file_size, sha256 } = document
+  const settings = yield* (yield* CommandRuntime).settings
+  const texts = yield* compose(mail, document, settings)
+  const attachments =
+    mail.attach_pdf && sha256 !== null
+      ? [
+          {
+            name: file_name ?? `document-${document.id}.pdf`,
+            mime_type: "application/pdf",
+            size_bytes: file_size ?? 0,
+            sha256
+          }
+        ]
+      : []
+  const queued = yield* store
+    .transaction(
+      queueMail(
+        {
+          id: mail.id,
+          store_id: document.store_id,
+          sender_user_id: mail.sender_user_id === 0 ? null : mail.sender_user_id,
+          to: mail.to,
+          cc: mail.cc,
+          ...texts,
+          attachments
+        },
+        settings
+      )
+    )
+    .pipe(
+      Effect.catch((failure) =>
+        Effect.fail(
+          failure instanceof Rejection && failure.kind === "invalid"
+            ? new GivenUp({ message: Object.values(failure.errors ?? {}).flat()[0] ?? failure.message })
+            : failure
+        )
+      )
+    )
+  return { mail_job_id: queued.job_id }
+})

@@ -1,0 +1,71 @@
+/** What a token opens, and what a document's page is made of. */
+import { timingSafeEqual } from "node:crypto"
+import { Effect, Result, Stream } from "effect"
+import {
+  document_links,
+  document_snapshots,
+  type DocumentLinkRow,
+  type DocumentRow,
+  documents,
+  type DocumentSnapshotRow
+} from "../../../core/documents/schema.ts"
+import { whyNotShared } from "../../../core/documents/links/decide.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { picturesOf, type PrintDocument, readDocument } from "../../../core/print/blocks.ts"
+import { filesUnavailable } from "../../files/keep.ts"
+import { serverContext } from "../../server-context.ts"
+
+export interface Opened {
+  readonly link: DocumentLinkRow
+  readonly document: DocumentRow & { readonly sha256: string }
+}
+const equal = (a: string, b: string): boolean => {
+  const [one, other] = [Buffer.from(a), Buffer.from(b)]
+  return one.length === other.length && timingSafeEqual(one, other)
+}
+/** An unknown, a revoked and a voided one are the same to whoever asks. */
+export const openLink = Effect.fnUntraced(function* (token: string, now: string) {
+  if (!/^[\w-]{40}$/.test(token)) return "gone" as const
+  const store = yield* Store
+  const link = yield* store.first(document_links, { token })
+  if (link === undefined || !equal(link.token, token)) return "gone" as const
+  const document = yield* store.get(documents, link.document_id)
+  if (document === undefined || whyNotShared(document) !== undefined) return "gone" as const
+  const { sha256 } = document
+  if (sha256 === null) return "gone" as const
+  if (link.expires_at !== null && link.expires_at <= now) return "expired" as const
+  return { link, document: { ...document, sha256 } } satisfies Opened
+})
+
+const contentOf = Effect.fnUntraced(function* (sha256: string) {
+  const { blobs } = yield* serverContext
+  const { content } = yield* blobs.read(sha256)
+  return Buffer.concat([...(yield* Stream.runCollect(content))])
+})
+export interface Text {
+  readonly row: DocumentSnapshotRow
+  readonly document: PrintDocument
+}
+/** What the document says, as it was drawn. */
+export const textOf = Effect.fnUntraced(function* (document_id: number) {
+  const [row] = yield* (yield* Store).find(
+    document_snapshots,
+    { document_id, mime_type: "application/json" },
+    { limit: 1 }
+  )
+  if (row === undefined) return yield* Effect.die(new Error(`document ${document_id} has no text`))
+  const bytes = yield* Effect.catch(contentOf(row.sha256), filesUnavailable)
+  const read = readDocument(JSON.parse(bytes.toString("utf8")))
+  if (Result.isFailure(read)) return yield* Effect.die(new Error(`document ${document_id}: ${read.failure}`))
+  return { row, document: read.success } satisfies Text
+})
+/** The pictures it names; one that cannot be read is left out. */
+export const picturesFor = Effect.fnUntraced(function* ({ blocks }: PrintDocument) {
+  const found = yield* Effect.forEach(picturesOf(blocks), (sha256) =>
+    Effect.map(
+      Effect.catch(contentOf(sha256), () => Effect.succeed(undefined)),
+      (bytes) => [sha256, bytes] as const
+    )
+  )
+  return new Map(found.flatMap(([sha256, bytes]) => (bytes === undefined ? [] : [[sha256, bytes] as const])))
+})

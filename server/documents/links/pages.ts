@@ -1,0 +1,296 @@
+/** What is answered at `/d/{token}`: a document for whoever has its address, and accepting it (rules/billing 3). */
+import { createHash, randomBytes } from "node:crypto"
+import { Clock, Effect, Result } from "effect"
+import { isAcceptable } from "../../../core/documents/links/acceptance.ts"
+import {
+  documentPage,
+  expiredPage,
+  gonePage,
+  type Page,
+  pinPage,
+  type Sent,
+  type Shown,
+  triesPage
+} from "../../../core/documents/links/page.ts"
+import { linkAddress } from "../../../core/documents/links/address.ts"
+import { strokesIn } from "../../../core/documents/links/signature.ts"
+import { languageFor, linkWords } from "../../../core/documents/links/words.ts"
+import type { DocumentAcceptanceRow } from "../../../core/documents/schema.ts"
+import { CommandRuntime } from "../../../core/kernel/command-runtime.ts"
+import type { Answer, Failure, Input } from "../../../core/kernel/endpoint.ts"
+import { type Settings, settingText } from "../../../core/kernel/settings.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import { momentText } from "../../../core/print/format.ts"
+import { stores } from "../../../core/stores/stores.ts"
+import { contentDisposition } from "../../../core/values/file-name.ts"
+import { parseMailAddress } from "../../../core/values/mail-address.ts"
+import { printableLine } from "../../../core/values/printable.ts"
+import { zoneOf } from "../../../core/values/zone.ts"
+import { networkOf } from "../../client-address.ts"
+import { filesUnavailable } from "../../files/keep.ts"
+import { rawRequest } from "../../raw-request.ts"
+import { serverContext } from "../../server-context.ts"
+import { accept, acceptanceOf } from "./accept.ts"
+import { type Form, readSmallForm } from "./form.ts"
+import { openLink, type Opened, picturesFor, textOf } from "./opened.ts"
+import { hasPass, passCookie } from "./pass.ts"
+import { isPin } from "./pin.ts"
+import { headerOf, publicCall, type PublicCallShape } from "./public-call.ts"
+import { document_link_pins } from "./schema.ts"
+import { forgetTry, reserveTry } from "./tries.ts"
+
+type Answered = Answer<never>
+interface Extra {
+  readonly headers?: { readonly [name: string]: string }
+  readonly nonce?: string
+}
+const plain_headers = {
+  "cache-control": "private, no-store",
+  "referrer-policy": "no-referrer",
+  "x-robots-tag": "noindex, nofollow, noarchive",
+  "cross-origin-resource-policy": "same-origin",
+  "cross-origin-opener-policy": "same-origin",
+  "permissions-policy": "camera=(), geolocation=(), microphone=()"
+}
+/** A page, and the policy that lets it show itself, send its form and nothing else. */
+const pageAnswer = (status: number, page: Page, { headers = {}, nonce }: Extra = {}): Answered => ({
+  status,
+  content: { type: "text/html; charset=utf-8", text: page.html },
+  headers: {
+    ...plain_headers,
+    "content-security-policy": [
+      "default-src 'none'",
+      `style-src 'sha256-${createHash("sha256").update(page.style).digest("base64")}'`,
+      // Widths of columns; texts are escaped and cannot be one.
+      "style-src-attr 'unsafe-inline'",
+      "img-src data:",
+      ...(nonce === undefined ? [] : [`script-src 'nonce-${nonce}'`]),
+      "form-action 'self'",
+      "base-uri 'none'",
+      "frame-ancestors 'none'"
+    ].join("; "),
+    "x-frame-options": "DENY",
+    ...headers
+  }
+})
+
+type Admission = { readonly kind: "in"; readonly cookie?: string } | { readonly kind: "out"; readonly answer: Answered }
+
+/** The path of the page as browsers know it: what the settings say leads here may have another one. */
+const cookiePlace = (token: string, settings: Settings, public_url: string) => {
+  const address = linkAddress(token, settings, public_url)
+  const url = URL.canParse(address) ? new URL(address) : undefined
+  return { path: url?.pathname ?? `/d/${token}`, is_secure: url?.protocol === "https:" }
+}
+
+/** Whoever has the PIN, or had it within the last hour. */
+const admit = Effect.fnUntraced(function* ({ link }: Opened, pin: string, call: PublicCallShape, settings: Settings) {
+  if (!link.requires_pin) return { kind: "in" } satisfies Admission
+  const server = yield* serverContext
+  const now = yield* Clock.currentTimeMillis
+  const language = languageFor(headerOf(call, "accept-language"))
+  const hash = (yield* (yield* Store).get(document_link_pins, link.id))?.hash
+  if (hash !== undefined && hasPass(server.key, link.id, hash, now, headerOf(call, "cookie")))
+    return { kind: "in" } satisfies Admission
+  if (pin === "")
+    return { kind: "out", answer: pageAnswer(403, pinPage(language, link.token, false)) } satisfies Admission
+  const reserved = yield* reserveTry(link.id, networkOf(call.remote_address))
+  if ("wait_seconds" in reserved) {
+    const headers = { "retry-after": String(reserved.wait_seconds) }
+    const page = triesPage(language, reserved.wait_seconds)
+    return { kind: "out", answer: pageAnswer(429, page, { headers }) } satisfies Admission
+  }
+  if (!(yield* isPin(pin, hash)))
+    return { kind: "out", answer: pageAnswer(403, pinPage(language, link.token, true)) } satisfies Admission
+  yield* forgetTry(reserved.key)
+  const place = cookiePlace(link.token, settings, server.public_url())
+  return { kind: "in", cookie: passCookie(server.key, link.id, hash ?? "", now, place) } satisfies Admission
+})
+
+interface FileShown {
+  readonly sha256: string
+  readonly name: string
+  readonly size_bytes: number
+}
+const fileAnswer = Effect.fnUntraced(function* ({ name, sha256, size_bytes }: FileShown, cookie: string | undefined) {
+  const { blobs } = yield* serverContext
+  return {
+    status: 200,
+    streamed: {
+      type: "application/pdf",
+      size_bytes,
+      open: (range) => Effect.map(Effect.catch(blobs.read(sha256, range), filesUnavailable), ({ content }) => content)
+    },
+    headers: {
+      ...plain_headers,
+      "content-disposition": contentDisposition(name, "inline"),
+      "content-security-policy": "frame-ancestors 'none'",
+      "accept-ranges": "bytes",
+      ...(cookie === undefined ? {} : { "set-cookie": cookie })
+    }
+  } satisfies Answered
+})
+
+const zoneFor = Effect.fnUntraced(function* (store_id: number | null, settings: Settings) {
+  const place = store_id === null ? undefined : yield* (yield* Store).get(stores, store_id)
+  return zoneOf(place?.timezone || settingText(settings, "company", "timezone"))
+})
+
+interface Showing {
+  readonly opened: Opened
+  readonly settings: Settings
+  readonly cookie: string | undefined
+  readonly status?: number
+  /** What came of a form; without one the page asks for one, or tells that it was accepted. */
+  readonly told?: { readonly refused: string } | { readonly sent: Sent }
+}
+const show = Effect.fnUntraced(function* ({ cookie, opened, settings, status = 200, told }: Showing) {
+  const { document, link } = opened
+  const text = yield* textOf(document.id)
+  const acceptance = isAcceptable(document) ? yield* acceptanceOf(document.id) : undefined
+  const nonce = randomBytes(18).toString("base64")
+  const part: Shown["part"] =
+    acceptance !== undefined
+      ? yield* acceptedPart(acceptance, text.document.language, yield* zoneFor(document.store_id, settings))
+      : told !== undefined && "refused" in told
+        ? { kind: "refused", text: told.refused }
+        : isAcceptable(document)
+          ? {
+              kind: "form",
+              text_sha256: text.row.sha256,
+              script_nonce: nonce,
+              ...(told === undefined ? {} : { sent: told.sent })
+            }
+          : { kind: "none" }
+  const pictures = yield* picturesFor(text.document)
+  const page = documentPage({ document: text.document, token: link.token, html: { pictures }, part })
+  return pageAnswer(status, page, {
+    ...(page.has_script ? { nonce } : {}),
+    ...(cookie === undefined ? {} : { headers: { "set-cookie": cookie } })
+  })
+})
+const acceptedPart = (
+  { accepted_at, name, uuid }: DocumentAcceptanceRow,
+  language: string,
+  zone: string
+): Effect.Effect<Shown["part"]> =>
+  Effect.succeed({
+    kind: "accepted",
+    name,
+    date: momentText(accepted_at, zone, language, "long"),
+    has_certificate: uuid !== null
+  })
+
+/** A program that asks for PDF and not for a page. */
+const formatOf = (query: Input["query"], call: PublicCallShape): string => {
+  const asked = query.find(([name]) => name === "format")?.[1].toLowerCase()
+  const accepts = headerOf(call, "accept").toLowerCase()
+  return asked ?? (accepts.includes("application/pdf") && !accepts.includes("text/html") ? "pdf" : "html")
+}
+const read = Effect.fnUntraced(function* (
+  opened: Opened,
+  format: string,
+  settings: Settings,
+  cookie: string | undefined
+): Effect.fn.Return<Answered, Failure, Store | CommandRuntime> {
+  const { document } = opened
+  const name = document.file_name ?? `document-${document.id}.pdf`
+  if (format === "pdf")
+    return yield* fileAnswer({ sha256: document.sha256, name, size_bytes: document.file_size ?? 0 }, cookie)
+  const certificate = format === "certificate" ? yield* acceptanceOf(document.id) : undefined
+  if (certificate !== undefined && certificate.sha256 !== null)
+    return yield* fileAnswer(
+      { sha256: certificate.sha256, name: certificate.file_name ?? name, size_bytes: certificate.file_size ?? 0 },
+      cookie
+    )
+  return yield* show({ opened, settings, cookie })
+})
+
+const entered = Effect.fnUntraced(function* (input: Input, call: PublicCallShape, pin: string) {
+  const language = languageFor(headerOf(call, "accept-language"))
+  const opened = yield* openLink(input.params["token"] ?? "", input.now)
+  if (opened === "gone") return { kind: "out", answer: pageAnswer(404, gonePage(language)) } as const
+  if (opened === "expired") return { kind: "out", answer: pageAnswer(410, expiredPage(language)) } as const
+  const admission = yield* admit(opened, pin, call, input.settings)
+  return admission.kind === "out" ? admission : ({ kind: "in", opened, cookie: admission.cookie } as const)
+})
+
+/** What the form says, and what of it does not hold. */
+const sentIn = (form: Form, language: string) => {
+  const words = linkWords(language)
+  const name = printableLine(form.get("name") ?? "").trim()
+  const email = (form.get("email") ?? "").trim()
+  const is_ticked = /^(1|on|true|yes)$/i.test((form.get("accept") ?? "").trim())
+  const drawn = form.get("signature") ?? ""
+  const strokes = drawn === "" ? null : strokesIn(drawn)
+  const address = email === "" ? null : Result.getOrUndefined(parseMailAddress(email))
+  const errors: Sent["errors"] = {
+    ...(name === "" ? { name: words.name_missing } : name.length > 255 ? { name: words.name_long } : {}),
+    ...(address === undefined ? { email: words.email_wrong } : {}),
+    ...(is_ticked ? {} : { accept: words.tick_missing }),
+    ...(strokes === undefined ? { signature: words.signature_wrong } : {})
+  }
+  const sent: Sent = { name: name.slice(0, 255), email: email.slice(0, 255), is_ticked, errors }
+  return Object.keys(errors).length > 0 || address === undefined || strokes === undefined
+    ? { sent }
+    : { sent, given: { name, email: address, strokes } }
+}
+const answerForm = Effect.fnUntraced(function* (
+  form: Form,
+  opened: Opened,
+  call: PublicCallShape,
+  settings: Settings,
+  cookie: string | undefined
+): Effect.fn.Return<Answered, Failure, Store | CommandRuntime> {
+  const text = yield* textOf(opened.document.id)
+  const { language } = text.document
+  const words = linkWords(language)
+  const shown = (status: number, told?: Showing["told"]) =>
+    show({ opened, settings, cookie, status, ...(told === undefined ? {} : { told }) })
+  if (!isAcceptable(opened.document)) return yield* shown(422, { refused: words.not_accepted.no_quotation })
+  if ((yield* acceptanceOf(opened.document.id)) !== undefined) return yield* shown(200)
+  const seen = form.get("text_sha256")
+  if (seen !== undefined && seen !== text.row.sha256)
+    return yield* shown(409, { refused: words.not_accepted.other_text })
+  const { given, sent } = sentIn(form, language)
+  if (given === undefined) return yield* shown(422, { sent })
+  const accepted = yield* accept({ opened, text, given, call }, settings)
+  switch (accepted.kind) {
+    case "gone":
+      return pageAnswer(404, gonePage(language))
+    case "refused":
+      return yield* shown(409, { refused: words.not_accepted[accepted.reason] })
+    case "accepted":
+      return yield* shown(200)
+  }
+})
+
+/** `GET /d/{token}`. */
+export const showPublic = Effect.fnUntraced(function* (input: Input) {
+  const call = yield* publicCall
+  const pin = input.query.find(([name]) => name === "pin")?.[1].trim() ?? ""
+  const entry = yield* entered(input, call, pin)
+  if (entry.kind === "out") return entry.answer
+  return yield* read(entry.opened, formatOf(input.query, call), input.settings, entry.cookie)
+})
+
+const noForm: Answered = {
+  status: 415,
+  content: { type: "text/plain; charset=utf-8", text: "This takes a form.\n" },
+  headers: plain_headers
+}
+/** `POST /d/{token}`. */
+export const answerPublic = Effect.fnUntraced(function* (input: Input) {
+  const call = yield* publicCall
+  const form = readSmallForm((yield* rawRequest).bytes, headerOf(call, "content-type"))
+  if (form === undefined) return noForm
+  // Browsers say where a form was sent from. Another site's is nobody's answer.
+  if (headerOf(call, "sec-fetch-site") === "cross-site")
+    return pageAnswer(403, gonePage(languageFor(headerOf(call, "accept-language"))))
+  const entry = yield* entered(input, call, (form.get("pin") ?? "").trim())
+  if (entry.kind === "out") return entry.answer
+  const is_answer = form.has("name") || form.has("accept")
+  return is_answer
+    ? yield* answerForm(form, entry.opened, call, input.settings, entry.cookie)
+    : yield* read(entry.opened, formatOf(input.query, call), input.settings, entry.cookie)
+})
