@@ -6,6 +6,7 @@ import { kernel_mutants, rule_mutants } from "./in-core.ts"
 import type { Mutant } from "./mutant.ts"
 import { outbox_mutants, replica_mutants } from "./on-device.ts"
 import { reader_mutants, verdict_mutants } from "./on-server.ts"
+import { purchase_order_mutants } from "./purchase-orders.ts"
 import { serving_mutants } from "./serving.ts"
 
 export const mutants: ReadonlyArray<Mutant> = [
@@ -18,5 +19,9 @@ export const mutants: ReadonlyArray<Mutant> = [
   ...rule_mutants,
   ...serving_mutants,
   ...billing_mutants,
+<<<<<<< HEAD
   ...document_mutants
+=======
+  ...purchase_order_mutants
+>>>>>>> w-sub
 ]
