@@ -19,9 +19,6 @@ export const mutants: ReadonlyArray<Mutant> = [
   ...rule_mutants,
   ...serving_mutants,
   ...billing_mutants,
-<<<<<<< HEAD
-  ...document_mutants
-=======
+  ...document_mutants,
   ...purchase_order_mutants
->>>>>>> w-sub
 ]
