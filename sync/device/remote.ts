@@ -214,6 +214,9 @@ const errorBody = (body: unknown, status: number): RemoteError["body"] => {
   }
 }
 
+/** Loaded with the first pull: what works offline starts without it. */
+const electric = () => import("@electric-sql/client")
+
 /**
  * One pull through Electric's client. Its callback must not throw: a failure stops the stream and is thrown from here.
  */
@@ -227,8 +230,7 @@ const follow = async (
   from: { readonly offset: string; readonly handle: string | undefined },
   take: Parameters<Remote["pull"]>[2]
 ): Promise<void> => {
-  // Loaded with the first pull: what works offline starts without it.
-  const { isChangeMessage, isControlMessage, ShapeStream } = await import("@electric-sql/client")
+  const { isChangeMessage, isControlMessage, ShapeStream } = await electric()
   const stop = new AbortController()
   let fail: (error: unknown) => void = () => {}
   let finish: () => void = () => {}
@@ -248,9 +250,7 @@ const follow = async (
     // Every value stays text: rows are decoded by `eventOfShapeRow`.
     parser: { int8: (value: string) => value, jsonb: (value: string) => value },
     backoffOptions: { initialDelay: 200, maxDelay: 2_000, multiplier: 2, maxRetries: 3 },
-    onError: (error) => {
-      fail(failureOf(base, error))
-    }
+    onError: (error) => fail(failureOf(base, error))
   })
   stream.subscribe(
     async (messages: ReadonlyArray<Message<Row>>) => {
