@@ -275,6 +275,12 @@ describe.each(engines)("A public link with a PIN, on %s (rules/billing 3, ruling
     expect([await attempt("9999"), await attempt("1234")]).toEqual([403, 200])
     yard.setClock(now)
   })
+  it("is tried by many at once no more than by one", async () => {
+    const { token } = await desk.linked({ pin: "1234" })
+    const from = "198.51.100.30"
+    const got = await Promise.all(Array.from({ length: 12 }, () => desk.open(token, "?pin=9999", { from })))
+    expect(got.map((one) => one.status).toSorted()).toEqual([...Array(5).fill(403), ...Array(7).fill(429)])
+  })
   it("is not closed by those who send none", async () => {
     const { token } = await desk.linked({ pin: "1234" })
     const from = "198.51.100.9"
@@ -308,8 +314,8 @@ describe.each(engines)("A quotation is accepted at its public address, on %s (su
     desk = deskOf(yard)
   })
   afterAll(() => yard.close())
-  const quoted = async (json: object = {}) => {
-    const job = await yard.job([{ name: "Stage", unit_price: "100.00" }])
+  const quoted = async (json: object = {}, opportunity: object = {}) => {
+    const job = await yard.job([{ name: "Stage", unit_price: "100.00" }], opportunity)
     await yard.made(`/opportunities/${job.id}/convert_to_quotation`)
     const { id } = await desk.made("quotation", { documentable_type: "Opportunity", documentable_id: job.id })
     const { token } = (await desk.link(id, json)).body.public_link
@@ -376,6 +382,49 @@ describe.each(engines)("A quotation is accepted at its public address, on %s (su
     await yard.made(`/opportunities/${job}/items`, { name: "One more", unit_price: "900.00", transaction_type: 1 })
     expect((await accept(token)).status).toBeGreaterThanOrEqual(400)
     expect((await desk.open(token)).text).not.toContain("Ann Bell")
+  })
+  it("not once it is no longer valid, which the page shows", async () => {
+    const { token, job } = await quoted({}, { quote_invalid_at: "2026-06-20T00:00:00Z" })
+    expect((await desk.open(token)).text).toMatch(/<input[^>]+name="?accept/i)
+    const before = await looked(job)
+    yard.setClock("2026-06-22T00:00:00.000Z")
+    const page = await desk.open(token)
+    const got = await accept(token)
+    yard.setClock(now)
+    expect([page.status, /<input[^>]+name="?accept/i.test(page.text), got.status >= 400]).toEqual([200, false, true])
+    expect(await looked(job)).toEqual(before)
+  })
+  it.each(["lost", "deleted"])("not once the job is %s", async (kind) => {
+    const { token, job } = await quoted()
+    if (kind === "deleted") await yard.remove(`/opportunities/${job}`)
+    else expect((await yard.post(`/opportunities/${job}/change_status`, { status: 2 })).status).toBe(200)
+    expect((await accept(token)).status).toBeGreaterThanOrEqual(400)
+    expect((await desk.open(token)).text).not.toContain("Ann Bell")
+  })
+  it("with every sign of a name, which the page shows as it is and runs none of", async () => {
+    const { token } = await quoted({}, { subject: "<script>alert(1)</script>" })
+    await accept(token, { name: "<b>Ann</b> & Ödön", accept: "1" })
+    const { text } = await desk.open(token)
+    expect([text.includes("<script>alert(1)"), text.includes("<b>Ann"), text.includes("Ödön")]).toEqual([
+      false,
+      false,
+      true
+    ])
+  })
+  it.each<[string, { readonly [name: string]: string }]>([
+    ["a tick that says no", { name: "Ann Bell", accept: "0" }],
+    ["a name of 256 characters", { name: "x".repeat(256), accept: "1" }]
+  ])("with %s it is not either", async (_, fields) => {
+    const { token, job } = await quoted()
+    const before = await looked(job)
+    expect((await accept(token, fields)).status).toBe(422)
+    expect(await looked(job)).toEqual(before)
+  })
+  it("by several at once is accepted by one", async () => {
+    const { token } = await quoted()
+    await Promise.all([1, 2, 3].map((at) => accept(token, { name: `Person no. ${at}`, accept: "1" })))
+    const { text } = await desk.open(token)
+    expect(new Set(text.match(/Person no\. \d/g)).size).toBe(1)
   })
   it("once: a second time changes nothing", async () => {
     const { token } = await quoted()
