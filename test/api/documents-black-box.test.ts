@@ -634,6 +634,19 @@ describe.each(engines)("Who may do what with documents, on %s (interface 5)", (e
       ...[null, "string"]
     ])
   })
+  it("nobody reads an order's costs by its document who may not see costs (interface 2.10)", async () => {
+    const { id } = await press.drawn("purchase_order")
+    const rights_blind = [...rights, "purchase_orders.view"]
+    const token = await yard.tokenOf(rights_blind, ["*"])
+    const shown = async () => (await yard.ask("GET", `/documents/${id}`, undefined, { token })).body.document
+    expect((await shown()).download_url).toBe(null)
+    expect((await yard.ask("POST", `/documents/${id}/public_link`, {}, { token })).status).toBe(403)
+    await yard.made(`/documents/${id}/public_link`)
+    expect((await shown()).public_link?.token ?? null).toBe(null)
+    const seer = await yard.tokenOf([...rights_blind, "costs.view"], ["*"])
+    const seen = (await yard.ask("GET", `/documents/${id}`, undefined, { token: seer })).body.document
+    expect([typeof seen.download_url, typeof seen.public_link.token]).toEqual(["string", "string"])
+  })
   it.each<[string, ReadonlyArray<number>]>([
     ["Warehouse", [200, 403]],
     ["Sales", [200, 201]],
