@@ -100,10 +100,7 @@ export const documentResource: Resource<typeof documents, "document"> = resource
     public_link: publicLinkShown
   },
   load: (rows) =>
-    Effect.all({
-      addresses,
-      links: newestLinks(rows.filter(({ status }) => status !== "voided").map(({ id }) => id))
-    }),
+    Effect.all({ addresses, links: newestLinks(rows.filter(({ status }) => status !== "voided").map(({ id }) => id)) }),
   view: (base, row, _related, { now, settings, viewer }, { addresses: { file_url, public_url }, links }) => {
     const link = links.get(row.id)
     const is_readable =

@@ -31,9 +31,7 @@ const verdict = (context: CommandContext, document: JsonObject, body: JsonObject
   const chosen = Object.fromEntries(
     [...shown, ...times].map((key) => [key, document[key] ?? null] as const).filter(([, value]) => value !== null)
   )
-  const accepted = rowsOr(body["acceptances"]).map(
-    ({ accepted_at, name }) => `${String(name)}, ${String(accepted_at)}`
-  )
+  const accepted = rowsOr(body["acceptances"]).map(({ accepted_at, name }) => `${String(name)}, ${String(accepted_at)}`)
   return recordText(
     {
       file: `is ${parts[String(body["part"])] ?? "of the document"}, unchanged`,

@@ -41,7 +41,9 @@ const recordOf = Effect.fnUntraced(function* (sha256: string) {
   if (pdf !== undefined) return { part: "pdf", document: pdf } as const
   const certificate = yield* store.first(document_acceptances, { sha256 })
   const snapshot =
-    certificate === undefined ? yield* store.first(document_snapshots, { sha256, mime_type: "application/json" }) : undefined
+    certificate === undefined
+      ? yield* store.first(document_snapshots, { sha256, mime_type: "application/json" })
+      : undefined
   const id = certificate?.document_id ?? snapshot?.document_id
   const document: DocumentRow | undefined = id === undefined ? undefined : yield* store.get(documents, id)
   if (document === undefined) return undefined

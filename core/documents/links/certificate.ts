@@ -56,7 +56,9 @@ export const certificateBlocks = (of: Certified): ReadonlyArray<Block> => {
     { label: words.cert_program, value: short(acceptance.user_agent) },
     { label: words.cert_text, value: hash(acceptance.text_sha256) },
     { label: words.cert_pdf, value: hash(acceptance.pdf_sha256) },
-    ...(link === null ? [] : [{ label: words.cert_link, value: `${document.document_number ?? document.id} · ${link.id}` }])
+    ...(link === null
+      ? []
+      : [{ label: words.cert_link, value: `${document.document_number ?? document.id} · ${link.id}` }])
   ]
   const svg = acceptance.signature_svg
   return [
@@ -73,9 +75,7 @@ export const certificateBlocks = (of: Certified): ReadonlyArray<Block> => {
       label: words.cert_signature,
       name: acceptance.name,
       date: momentText(acceptance.accepted_at, of.zone, snapshot.language),
-      ...(svg === null
-        ? {}
-        : { drawn: { mime_type: "image/svg+xml", base64: base64Of(signatureSvg(svg)) } as const })
+      ...(svg === null ? {} : { drawn: { mime_type: "image/svg+xml", base64: base64Of(signatureSvg(svg)) } as const })
     }
   ]
 }

@@ -65,7 +65,7 @@ export const documentAccepted = eventType<
   NewRow<typeof document_acceptances>
 >("document.accepted", {
   meaning:
-    "Somebody accepted a quotation at its public address: who, when and from where, with the hashes of the text and the PDF.",
+    "Somebody accepted a quotation at its public address: who, when and from where, with the hashes of text and PDF.",
   data: () => newRow(document_acceptances),
   stream: ({ document_id = 0 }) => streamOf("document", document_id),
   project: (acceptance, { recorded_at }) => [inserted(document_acceptances, acceptance, recorded_at)],
@@ -93,8 +93,7 @@ export const quotationAccepted = eventType("opportunity.quotation_accepted", {
 
 export const certificateKept = eventType("document.certificate.kept", {
   meaning: "The accepted document was drawn with its certificate; the PDF is kept.",
-  data: () =>
-    Schema.Struct({ id: Schema.Int, acceptance_id: Schema.Int, set: someColumns(document_acceptances) }),
+  data: () => Schema.Struct({ id: Schema.Int, acceptance_id: Schema.Int, set: someColumns(document_acceptances) }),
   stream,
   project: ({ acceptance_id, set }, { recorded_at }) => [
     update(document_acceptances, acceptance_id, { ...set, updated_at: recorded_at })
@@ -105,13 +104,7 @@ export const certificateKept = eventType("document.certificate.kept", {
   })
 })
 
-const erased = {
-  name: "Anonymised",
-  email: null,
-  ip_address: null,
-  user_agent: null,
-  signature_svg: null
-} as const
+const erased = { name: "Anonymised", email: null, ip_address: null, user_agent: null, signature_svg: null } as const
 export const acceptanceErased = eventType("document.acceptance.erased", {
   meaning: "Who accepted a quotation was erased for good; that it was accepted, when and with which hashes stays.",
   data: () => Schema.Struct({ id: Schema.Int }),

@@ -36,7 +36,9 @@ export interface LinkWords {
   readonly accepted_lead: string
   readonly copy_follows: string
   readonly certificate: string
-  readonly not_accepted: { readonly [reason in "no_quotation" | "withdrawn" | "closed" | "changed" | "other_text"]: string }
+  readonly not_accepted: {
+    readonly [reason in "no_quotation" | "withdrawn" | "closed" | "changed" | "other_text"]: string
+  }
   readonly cert_title: string
   readonly cert_lead: string
   readonly cert_document: string
@@ -131,8 +133,7 @@ const english: LinkWords = {
   cert_signature: "Signature",
   cert_note: "Note",
   mail_subject: "{document} was accepted",
-  mail_customer:
-    "Dear {name},\n\nyou accepted {document} on {date}. Attached is the document with its certificate.\n",
+  mail_customer: "Dear {name},\n\nyou accepted {document} on {date}. Attached is the document with its certificate.\n",
   mail_staff: "{name} accepted {document} on {date}. Attached is the document with its certificate.\n",
   sent_subject: "{document}",
   sent_text: "Dear {name},\n\nhere is {document}.\n",

@@ -12,7 +12,7 @@ import { queueMail } from "../../mail/jobs.ts"
 import { serverContext } from "../../server-context.ts"
 import { filledMail } from "../filled.ts"
 import { preparation } from "../preparing.ts"
-import type { DocumentMail } from "./email-api.ts"
+import type { DocumentMail } from "./mail.ts"
 import { textOf } from "./opened.ts"
 import { linkOf } from "./tokens.ts"
 
@@ -44,13 +44,8 @@ const compose = Effect.fnUntraced(function* (mail: DocumentMail, document: Docum
   const { subject, text, words } = yield* wordsOf(document, settings)
   const link = mail.share ? yield* linkOf(document.id) : undefined
   const read_here =
-    link === undefined
-      ? ""
-      : `\n${worded(words.sent_link, { url: linkAddress(link.token, settings, public_url()) })}`
-  return {
-    subject: mail.subject ?? subject,
-    text: `${(mail.message ?? text).trimEnd()}\n${read_here}`
-  }
+    link === undefined ? "" : `\n${worded(words.sent_link, { url: linkAddress(link.token, settings, public_url()) })}`
+  return { subject: mail.subject ?? subject, text: `${(mail.message ?? text).trimEnd()}\n${read_here}` }
 })
 
 export const sendDocument = Effect.fnUntraced(function* (mail: DocumentMail) {

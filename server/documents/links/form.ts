@@ -53,7 +53,9 @@ const json = (bytes: Uint8Array): Form | undefined => {
     const value = parseJson(textOf(bytes))
     return isJsonObject(value)
       ? first(
-          Object.entries(value).map(([name, one]) => [name, typeof one === "string" ? one : one === true ? "1" : String(one ?? "")] as const)
+          Object.entries(value).map(
+            ([name, one]) => [name, typeof one === "string" ? one : one === true ? "1" : String(one ?? "")] as const
+          )
         )
       : undefined
   } catch {

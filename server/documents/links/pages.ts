@@ -200,11 +200,7 @@ const read = Effect.fnUntraced(function* (
   const certificate = format === "certificate" ? yield* acceptanceOf(document.id) : undefined
   if (certificate !== undefined && certificate.sha256 !== null)
     return yield* fileAnswer(
-      {
-        sha256: certificate.sha256,
-        name: certificate.file_name ?? name,
-        size_bytes: certificate.file_size ?? 0
-      },
+      { sha256: certificate.sha256, name: certificate.file_name ?? name, size_bytes: certificate.file_size ?? 0 },
       cookie
     )
   return yield* show({ opened, settings, cookie })

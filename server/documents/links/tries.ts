@@ -59,4 +59,5 @@ export const reserveTry = (link_id: number, network: string) =>
   }).pipe(retryOnConflict)
 
 /** It was right, and is no wrong try. */
-export const forgetTry = (key: string) => Effect.flatMap(Store, (store) => store.apply([remove(document_link_tries, key)]))
+export const forgetTry = (key: string) =>
+  Effect.flatMap(Store, (store) => store.apply([remove(document_link_tries, key)]))

@@ -232,7 +232,11 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
         return content instanceof ArrayBuffer && sha256(new Uint8Array(content)) === sha256(certificate.bytes)
       })
     await expect.poll(() => mine().length, poll).toBe(2)
-    expect(mine().map(({ to }) => to[0]).toSorted()).toEqual(["bills@ann.example", "office@northlight.example"])
+    expect(
+      mine()
+        .map(({ to }) => to[0])
+        .toSorted()
+    ).toEqual(["bills@ann.example", "office@northlight.example"])
     for (const { read } of mine()) expect(read.subject).toContain("was accepted")
   })
   it("proves a file against its record, and knows no other", async () => {

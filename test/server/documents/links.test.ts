@@ -125,8 +125,8 @@ describe.each(engines)("public links on %s", (engine) => {
   it("are 404 for tokens of any kind that open nothing, and say nothing else", async () => {
     const token = await house.shared(document_id)
     const pages = await Promise.all(
-      ["x", token.slice(1), `${token}x`, token.toUpperCase(), "a".repeat(40), "..%2f..", "'%20or%201=1--"].map(
-        (one) => house.read(one)
+      ["x", token.slice(1), `${token}x`, token.toUpperCase(), "a".repeat(40), "..%2f..", "'%20or%201=1--"].map((one) =>
+        house.read(one)
       )
     )
     expect(new Set(pages.map(({ status }) => status))).toEqual(new Set([404]))
@@ -245,15 +245,15 @@ describe.each(engines)("public links on %s", (engine) => {
     expect((await house.read(token, "?pin=1234")).status).toBe(403)
   })
   it("stand below another prefix, with the cookie for that path", async () => {
-    await house.did(200, "PUT", "/settings/documents", {
-      settings: { public_link_prefix: "http://offers.example/q/" }
-    })
+    await house.did(200, "PUT", "/settings/documents", { settings: { public_link_prefix: "http://offers.example/q/" } })
     const { public_link } = await house.did(201, "POST", at(), { pin: "1234" })
     expect(public_link.url).toBe(`http://offers.example/q/${public_link.token}`)
     const set = (await house.sent(public_link.token, { pin: "1234" })).headers["set-cookie"] ?? ""
     expect(set).toContain(`; Path=/q/${public_link.token};`)
     expect(set).not.toContain("Secure")
-    expect(await refused(422, "PUT", "/settings/documents", { settings: { public_link_prefix: "javascript:x" } })).not.toEqual([])
+    expect(
+      await refused(422, "PUT", "/settings/documents", { settings: { public_link_prefix: "javascript:x" } })
+    ).not.toEqual([])
     await house.did(200, "PUT", "/settings/documents", { settings: { public_link_prefix: null } })
   })
   it("speak the reader's language before the document is open, and the document's after", async () => {
@@ -268,15 +268,17 @@ describe.each(engines)("public links on %s", (engine) => {
   it("take multipart forms, and refuse what is no form or too long", async () => {
     const token = await house.shared(document_id, { pin: "1234" })
     const body = '--b\r\nContent-Disposition: form-data; name="pin"\r\n\r\n1234\r\n--b--\r\n'
-    const multipart = await house.sent(token, {}, {
-      bytes: body,
-      headers: { "content-type": "multipart/form-data; boundary=b" }
-    })
+    const multipart = await house.sent(
+      token,
+      {},
+      { bytes: body, headers: { "content-type": "multipart/form-data; boundary=b" } }
+    )
     expect(multipart.status).toBe(200)
-    const json = await house.sent(token, {}, {
-      bytes: '{"pin": "1234"}',
-      headers: { "content-type": "application/json" }
-    })
+    const json = await house.sent(
+      token,
+      {},
+      { bytes: '{"pin": "1234"}', headers: { "content-type": "application/json" } }
+    )
     expect(json.status).toBe(200)
     const xml = await house.sent(token, {}, { bytes: "<pin/>", headers: { "content-type": "text/xml" } })
     expect(xml.status).toBe(415)

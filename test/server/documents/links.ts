@@ -54,8 +54,13 @@ export const openSharing = async (engine: Engine, options: ServeOptions = {}, sm
     return got.body
   }
   const document_of: Sharing["document_of"] = async (documentable_id, document_type = "quotation") =>
-    (await did(201, "POST", "/documents/generate", { documentable_type: "Opportunity", documentable_id, document_type }))
-      .document.id
+    (
+      await did(201, "POST", "/documents/generate", {
+        documentable_type: "Opportunity",
+        documentable_id,
+        document_type
+      })
+    ).document.id
   const offered: Sharing["offered"] = async ({ email, is_draft = false, locale, name, subject, type } = {}) => {
     const { member } = await did(201, "POST", "/members", {
       name: name ?? "Ann Ltd",
@@ -90,7 +95,8 @@ export const openSharing = async (engine: Engine, options: ServeOptions = {}, sm
     document_of,
     offered,
     shared,
-    read: (token, query = "", sent = {}) => server.ask(`/d/${token}${query}`, { token: null, from: elsewhere(), ...sent }),
+    read: (token, query = "", sent = {}) =>
+      server.ask(`/d/${token}${query}`, { token: null, from: elsewhere(), ...sent }),
     sent: (token, form, more = {}) =>
       server.ask(`/d/${token}`, {
         method: "POST",
