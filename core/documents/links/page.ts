@@ -270,7 +270,8 @@ value="${escaped(sent?.email ?? "")}"${told("email", "email-hint")}>
 </div>
 <input type="hidden" id="signature" name="signature" value="">${wrong("signature")}
 <label class="tick"><input type="checkbox" id="accept" name="accept" value="1" required
-${sent?.is_ticked === true ? " checked" : ""}${told("accept")}><span>${escaped(words.tick)}</span></label>${wrong("accept")}
+${sent?.is_ticked === true ? " checked" : ""}${told("accept")}>
+<span>${escaped(words.tick)}</span></label>${wrong("accept")}
 <button class="button" type="submit">${escaped(words.accept)}</button>
 </form>
 </section>
