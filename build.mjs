@@ -18,22 +18,40 @@ const options = {
 }
 const isExternal = (id) => /^node:|^pg-native$/.test(id)
 
-/** The modules that the command line reaches without the server's own folder. */
+const isOwnShared = (id) => [`${root}core/`, `${root}sync/`].some((folder) => id.startsWith(folder))
+/**
+ * The modules that the command line reaches without the server's own folder, but for those that rules and queries load
+ * only when they are asked for.
+ */
 const modulesOfCommandLine = async () => {
+  const reached = new Set()
+  const reach = (id, infoOf) => {
+    if (reached.has(id)) return
+    reached.add(id)
+    const info = infoOf(id)
+    const later = isOwnShared(id) ? [] : info.dynamicallyImportedIds
+    for (const next of [...info.importedIds, ...later]) if (infoOf(next) !== null) reach(next, infoOf)
+  }
   const bundle = await rolldown({
     ...options,
     input: entries.cli,
     logLevel: "silent",
-    external: (id, _importer, isResolved) => isExternal(id) || (isResolved && id.startsWith(`${root}server/`))
+    external: (id, _importer, isResolved) => isExternal(id) || (isResolved && id.startsWith(`${root}server/`)),
+    plugins: [
+      {
+        name: "reached",
+        buildEnd() {
+          reach(`${root}${entries.cli}`, (id) => this.getModuleInfo(id))
+        }
+      }
+    ]
   })
-  const { output } = await bundle.generate({ format: "esm" })
+  await bundle.generate({ format: "esm" })
   await bundle.close()
-  return new Set(output.flatMap((file) => (file.type === "chunk" ? file.moduleIds : [])))
+  return reached
 }
 const of_command_line = await modulesOfCommandLine()
-const isShared = (id) =>
-  [`${root}core/`, `${root}sync/`].some((folder) => id.startsWith(folder)) ||
-  /node_modules[\\/](effect|decimal\.js|ical\.js)[\\/]/.test(id)
+const isShared = (id) => isOwnShared(id) || /node_modules[\\/](effect|decimal\.js|ical\.js)[\\/]/.test(id)
 
 const bundle = await rolldown({ ...options, input, external: isExternal })
 rmSync(`${root}out`, { recursive: true, force: true })

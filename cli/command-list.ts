@@ -43,7 +43,7 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     load: () => import("./commands/quote/quote.ts")
   },
   orders: {
-    usage_line: ["orders list|show|history|…", "orders by id or number"],
+    usage_line: ["orders list|show|history|print|…", "orders by id or number; print: their papers, offline too"],
     load: () => import("./commands/orders/orders.ts"),
     noun: "opportunities"
   },
@@ -53,9 +53,17 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     noun: "invoices"
   },
   documents: {
-    usage_line: ["documents verify FILE|share|email|…", "documents people read, sign and keep; verify proves a file"],
+    usage_line: ["documents generate|get|share|verify|…", "quotations, papers, invoices as PDF; verify proves a file"],
     load: () => import("./commands/documents/documents.ts"),
     noun: "documents"
+  },
+  "purchase-orders": {
+    usage_line: [
+      "purchase-orders list|show|create|send|…",
+      "orders to suppliers by id or number, and what is still to come"
+    ],
+    load: () => import("./commands/purchase-orders/purchase-orders.ts"),
+    noun: "purchase-orders"
   },
   containers: {
     usage_line: [
@@ -72,6 +80,10 @@ export const commands: { readonly [word: string]: CommandEntry } = {
   scan: {
     usage_line: ["scan out ORDER · scan in [ORDER]", "book out and check in by code"],
     load: () => import("./commands/scan/scan.ts")
+  },
+  receive: {
+    usage_line: ["receive PO [--file F]", "receive goods from a supplier by code, at the dock and offline"],
+    load: () => import("./commands/receive/receive.ts")
   },
   attach: {
     usage_line: ["attach TARGET FILE… [--category C]", "files to member:12, order:9, unit:BARCODE …; offline too"],

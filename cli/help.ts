@@ -46,7 +46,8 @@ const noun_groups: ReadonlyArray<readonly [title: string, nouns: ReadonlyArray<s
       "custom-fields",
       "custom-field-groups",
       "custom-views",
-      "list-names"
+      "list-names",
+      "document-types"
     ]
   ],
   [

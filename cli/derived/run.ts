@@ -46,11 +46,18 @@ export const runDerivedCommand = async (
   const { answer, path } = await askNamed(context, verb, args, asking)
   const whole =
     given["all"] === true && isList(endpoint) ? { ...answer, body: await wholeList(context, path, query) } : answer
-  await printAnswer(context, whole, textFlag(given, "output"))
+  if (isInvoiceWrite(context, endpoint) && answer.events === undefined)
+    (await import("../commands/invoices/brief.ts")).printBrief(context, answer)
+  else await printAnswer(context, whole, textFlag(given, "output"))
 }
+
+/** Writes of one invoice say in brief what became of it; with `--json` the answer as it is. */
+const isInvoiceWrite = ({ options }: CommandContext, { method, path }: Endpoint): boolean =>
+  options.json !== true && (method === "POST" || method === "PUT") && path.includes("/invoices")
 
 /** What the columns of a list for people need besides its rows; a saved view has columns of its own. */
 const includesShown = (context: CommandContext, endpoint: Endpoint, given: Flags): Query => {
+  if (isInvoiceWrite(context, endpoint) && given["include"] === undefined) return [["include", "member"]]
   const needed = includesOf(endpoint.path.slice(endpoint.path.lastIndexOf("/") + 1))
   if (needed === undefined || !isList(endpoint) || context.options.json === true) return []
   return given["include"] === undefined && given["view"] === undefined ? [["include", needed]] : []

@@ -114,7 +114,19 @@ const chosen: { readonly [plural: string]: ReadonlyArray<string> } = {
     "reason",
     "issued_at=ISSUED"
   ],
-  purchase_orders: ["id", "number", "po_type=TYPE", "status", "supplier_id", "expected_at"],
+  purchase_orders: [
+    "id",
+    "number",
+    "supplier.name=SUPPLIER",
+    "po_type_name=TYPE",
+    "status_name=STATUS",
+    "subject",
+    "total",
+    "currency_code=CUR",
+    "expected_at=EXPECTED",
+    "starts_at=FROM",
+    "ends_at=TO"
+  ],
   assets: [
     "id",
     "opportunity_item_id=LINE",
@@ -150,5 +162,9 @@ const chosen: { readonly [plural: string]: ReadonlyArray<string> } = {
 export const columnsOf = (plural: string): ReadonlyArray<Column> | undefined => chosen[plural]?.map(columnOf)
 
 /** What a list's columns show of other things, so that it asks for them. */
-const needed: { readonly [plural: string]: string } = { invoices: "member", credit_notes: "member,invoice" }
+const needed: { readonly [plural: string]: string } = {
+  invoices: "member",
+  credit_notes: "member,invoice",
+  purchase_orders: "supplier"
+}
 export const includesOf = (plural: string): string | undefined => needed[plural]

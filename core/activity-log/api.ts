@@ -67,15 +67,28 @@ const streamSql = (conditions: ReadonlyArray<Condition>, bound: Bindings): strin
   return parts.length === 0 ? "1 = 0" : `(${parts.join(" or ")})`
 }
 
-/** Columns that need a permission of their own which the viewer lacks. */
-const hiddenFrom = (catalogue: Catalogue, viewer: Viewer): ReadonlySet<string> =>
-  new Set(
-    catalogue.tables.flatMap((table) =>
-      Object.entries(table.columns)
-        .filter(([, field]) => field.visible_to !== undefined && !hasOnePermission(viewer, field.visible_to))
-        .map(([name]) => name)
-    )
-  )
+/**
+ * Columns that need a permission of their own which the viewer lacks, by what events are about: those of a thing may
+ * carry rows of what it is made of. The total of an invoice is not hidden because that of a purchase order is.
+ */
+const hiddenFrom = (catalogue: Catalogue, viewer: Viewer): ReadonlyMap<string, ReadonlySet<string>> => {
+  const hidden = new Map<string, Set<string>>()
+  for (const { columns, entity, stream } of catalogue.tables) {
+    const names = Object.entries(columns)
+      .filter(([, field]) => field.visible_to !== undefined && !hasOnePermission(viewer, field.visible_to))
+      .map(([name]) => name)
+    if (names.length === 0) continue
+    for (const subject of [entity, stream?.entity ?? entity]) {
+      const known = hidden.get(subject) ?? new Set()
+      for (const name of names) known.add(name)
+      hidden.set(subject, known)
+    }
+  }
+  return hidden
+}
+const nothing_hidden: ReadonlySet<string> = new Set()
+/** `purchase_order.sent` is about a purchase order. */
+const subjectOf = (type: string): string => type.slice(0, type.indexOf("."))
 
 /** Events as entries of the action log. Two queries: earlier events of the same rows, and the users. */
 export const auditRows = Effect.fnUntraced(function* (
@@ -99,6 +112,7 @@ export const auditRows = Effect.fnUntraced(function* (
     const at = one.stream.indexOf(":")
     const id = one.stream.slice(at + 1)
     const { old_values, new_values } = changes.get(one.position) ?? no_changes
+    const kept_back = hidden.get(subjectOf(one.type)) ?? nothing_hidden
     return {
       id: one.position,
       user_id: one.actor_id,
@@ -106,8 +120,8 @@ export const auditRows = Effect.fnUntraced(function* (
       action: one.type,
       auditable_type: one.stream.slice(0, at),
       auditable_id: wholeNumber(id) ?? id,
-      old_values: withoutKeys(old_values, hidden),
-      new_values: withoutKeys(new_values, hidden),
+      old_values: withoutKeys(old_values, kept_back),
+      new_values: withoutKeys(new_values, kept_back),
       ip_address: null,
       created_at: one.recorded_at
     }

@@ -11,6 +11,7 @@ import { hasAbility, hasOnePermission, type Viewer } from "../kernel/viewer.ts"
 import { members } from "../members/schema.ts"
 import { opportunities } from "../opportunities/schema.ts"
 import { containers } from "../packing/schema.ts"
+import { purchase_orders } from "../procurement/schema.ts"
 import { products } from "../products/schema.ts"
 import { stock_levels } from "../stock/schema.ts"
 
@@ -43,7 +44,8 @@ const labels = {
   Activity: "Activity",
   Container: "Container",
   StockLevel: "Stock Level",
-  Invoice: "Invoice"
+  Invoice: "Invoice",
+  PurchaseOrder: "Purchase Order"
 } as const
 export type AttachableType = keyof typeof labels
 /** Values of `attachable_type`. */
@@ -62,7 +64,13 @@ const kinds: { readonly [T in AttachableType]: Omit<Attachable, "label" | "type"
     // Whoever checks units in photographs what came back damaged.
     write: { abilities: ["stock:write", "opportunities:write"], permissions: ["stock.adjust", "opportunities.edit"] }
   },
-  Invoice: { table: invoices, rule: archived, ...rights("invoices", "invoices.edit") }
+  Invoice: { table: invoices, rule: archived, ...rights("invoices", "invoices.edit") },
+  PurchaseOrder: {
+    table: purchase_orders,
+    rule: archived,
+    // Whoever receives goods photographs the delivery note.
+    ...rights("purchase_orders", "purchase_orders.edit", "purchase_orders.receive")
+  }
 }
 const isAttachableType = (type: string): type is AttachableType => Object.hasOwn(kinds, type)
 

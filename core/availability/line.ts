@@ -67,6 +67,8 @@ export interface LineShortage {
   readonly shortfall: number
   /** What resolutions under way do not cover. */
   readonly remaining_shortfall: number
+  /** Ordered from suppliers for the line, and not yet received. */
+  readonly on_order_quantity: number
   readonly tracking_type: "bulk" | "serialised"
   readonly starts_at: string
   readonly ends_at: string
@@ -101,6 +103,7 @@ export const lineShortage = (
     available_quantity,
     shortfall,
     remaining_shortfall: Math.max(0, shortfall - resolved_quantity),
+    on_order_quantity: resolved_quantity,
     tracking_type: product?.is_serialised === true ? "serialised" : "bulk",
     starts_at: found.from,
     ends_at: found.to,

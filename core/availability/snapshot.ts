@@ -124,6 +124,27 @@ export const withoutSource = (
       .filter(({ demand }) => demand.source_type !== source_type || demand.source_id !== source_id)
 })
 
+/** The same snapshot with these stock levels in place of those it has by their ids; `gone`: levels that are no longer. */
+export const withLevels = (
+  snapshot: AvailabilitySnapshot,
+  levels: ReadonlyArray<StockLevel>,
+  gone: ReadonlySet<number>
+): AvailabilitySnapshot => {
+  const replaced = new Set([...gone, ...levels.map(({ id }) => id)])
+  const here = levels.filter((level) => level.store_id === snapshot.store_id)
+  const more = grouped(here.filter(countsAsStock), (level) => level.product_id, stockPeriodOf)
+  return withProducts(
+    {
+      ...snapshot,
+      stockOf: (product_id) => [
+        ...snapshot.stockOf(product_id).filter(({ level }) => !replaced.has(level.id)),
+        ...(more.get(product_id) ?? [])
+      ]
+    },
+    here.map(({ product_id }) => product_id)
+  )
+}
+
 /** The same snapshot with demands beside those it has: what would be free if they were made. */
 export const withDemands = (snapshot: AvailabilitySnapshot, demands: ReadonlyArray<Demand>): AvailabilitySnapshot => {
   const more = grouped(

@@ -39,9 +39,13 @@ const movesOut: ReadonlySet<number> = new Set([3, 6, 7, 10])
  * matter for units: a newly made one may hold 0.
  */
 export const countsAsStock = (level: StockLevel): boolean =>
-  level.stock_category !== serialisedCategory ||
-  level.last_transaction_type === null ||
-  !movesOut.has(level.last_transaction_type)
+  !isNever(level) &&
+  (level.stock_category !== serialisedCategory ||
+    level.last_transaction_type === null ||
+    !movesOut.has(level.last_transaction_type))
+/** A window without length: goods that went back to their supplier before they counted. */
+const isNever = ({ ends_at, starts_at }: StockLevel): boolean =>
+  starts_at !== null && ends_at !== null && millisOf(ends_at) <= millisOf(starts_at)
 
 export const stockPeriodOf = (level: StockLevel): StockPeriod => {
   const is_unit = level.stock_category === serialisedCategory

@@ -49,7 +49,7 @@ const values = ({ set, was }: Pick<Changed, "set" | "was">, more: JsonObject = {
 })
 /** What the activity leaves out: who was billed stands on the invoice. */
 const shown = (columns: InvoiceColumns): JsonObject =>
-  without(columns as JsonObject, "billed_to", "billed_by", "overdue_told_at", "tax_summary")
+  without(columns as JsonObject, "billed_to", "billed_by", "overdue_told_at", "tax_summary", "vat_reports")
 
 interface InvoiceMade extends SomeColumns<typeof invoices> {
   readonly id: number

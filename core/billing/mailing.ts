@@ -37,6 +37,8 @@ export class InvoiceMailer extends Context.Service<InvoiceMailer, (mail: Invoice
 ) {}
 
 const addresses_max = 50
+/** A message has 100 at most, and a store may have a copy of each message sent to itself. */
+const recipients_max = 99
 const addresses = () =>
   json<Json>({ form: "any", nullable: true, describe: `An e-mail address, or a list of up to ${addresses_max}` })
 const fields = {
@@ -101,6 +103,12 @@ export const emailInvoice = command("POST", `${path}/{id}/email`, {
     const cc = addressesIn("cc", values.cc, errors) ?? []
     if (given === undefined && known === undefined && !is_withheld)
       errors["to"] = ["The to field is required: the member has no e-mail address."]
+    const recipients = new Set([...(given ?? []), ...cc]).size
+    if (Object.keys(errors).length === 0 && recipients > recipients_max)
+      errors["cc"] = [
+        `The to and cc fields must not have more than ${recipients_max} addresses together; ` +
+          "send the rest in another message."
+      ]
     if (Object.keys(errors).length > 0) return Result.fail(invalid(errors satisfies FieldErrors))
     const emailed_at = momentAfter(now, invoice.emailed_at)
     return Result.succeed({

@@ -59,6 +59,15 @@ export interface NamedParty extends JsonObject {
   readonly account_number: string | null
 }
 
+/** How rows of a rate are reported to an electronic invoice, in its letters; without a rate: rows without tax. */
+export interface VatReport extends JsonObject {
+  readonly tax_rate_id: number | null
+  readonly name: string
+  /** Null: the percentage decides. */
+  readonly category: "S" | "Z" | "E" | "AE" | "O" | null
+  readonly reason: string | null
+}
+
 /** Money in the currency of the row's `currency_code`; deductions and credits are negative. */
 const amount = () => money({ currency: "currency_code", computed: true, default: 0, signed: true })
 const currencyOfRow = () => text({ max: 3, computed: true, hidden: true })
@@ -115,17 +124,21 @@ const invoiceColumns = {
   /** When `invoice.overdue` was recorded: that happens once, whatever becomes of the invoice later. */
   overdue_told_at: timestamp({ nullable: true, computed: true, hidden: true }),
   billed_to: party(),
-  billed_by: party()
+  billed_by: party(),
+  /** As the rates of its rows were when it was issued; null of drafts and of invoices from before this was kept. */
+  vat_reports: json<ReadonlyArray<VatReport> | null>({ form: "array", nullable: true, computed: true, hidden: true })
 }
 export const invoices = table("invoices", invoiceColumns, {
   visibility: seen,
   named_by: ["number", "subject"],
-  bookkeeping: ["overdue_told_at", "billed_to", "billed_by"],
+  bookkeeping: ["overdue_told_at", "billed_to", "billed_by", "vat_reports"],
+  days: ["issued_at", "due_at"],
   soft_delete: true,
   lease_block_size: 100,
   indexes: [
     listed("number_folded"),
     listed("status", "due_at"),
+    listed("status", "issued_at"),
     listed("type", "status"),
     listed("member_id"),
     listed("store_id"),
@@ -216,11 +229,14 @@ export const payments = table(
     paid_at: timestamp(),
     recorded_by: ref("users", { nullable: true, computed: true, on_delete: "keep" }),
     /** What a payment provider calls it: told twice, it is recorded once. */
-    external_id: text({ nullable: true, computed: true, hidden: true })
+    external_id: text({ nullable: true, computed: true, hidden: true }),
+    /** The payment that a refund gives back, where it says so. */
+    payment_id: ref("payments", { nullable: true, computed: true, live: false, on_delete: "keep" })
   },
   {
     ...ofInvoice,
     named_by: ["reference"],
+    days: ["paid_at"],
     lease_block_size: 100,
     indexes: [["invoice_id", "paid_at"], ["member_id"], ["paid_at"]],
     uniques: [{ columns: ["external_id"], field: "external_id", message: "This payment has been recorded already." }]
@@ -254,6 +270,7 @@ export const credit_notes = table(
     ...ofInvoice,
     named_by: ["number"],
     bookkeeping: ["billed_to", "billed_by"],
+    days: ["issued_at"],
     indexes: [
       ["number_folded"],
       ["invoice_id"],

@@ -12,11 +12,12 @@ import { Store } from "../kernel/store/store.ts"
 import { users } from "../users/schema.ts"
 import { instantOf } from "../values/time.ts"
 import { zoneOf } from "../values/zone.ts"
-import { calendarFeed, feedHeaders, feedName, feedStart, uidHost } from "./feed.ts"
+import { feedHeaders, feedName } from "./headers.ts"
 
 /** The feed as of now: one user's activities, or everybody's. 404 for an unknown user. Four queries. */
 export const feedText = (user_id: number | undefined): Effect.Effect<string, Failure, Store | CommandRuntime> =>
   Effect.gen(function* () {
+    const { calendarFeed, feedStart, uidHost } = yield* Effect.promise(() => import("./feed.ts"))
     const store = yield* Store
     // The server's address on replicas as well: with other UIDs, a reader of both feeds would show everything twice.
     const { public_url } = yield* CommandRuntime

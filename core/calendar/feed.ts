@@ -28,15 +28,6 @@ export interface FeedFacts {
   readonly zone: string
 }
 
-export const feedFileName = "flightcase-calendar.ics"
-export const feedHeaders = {
-  "content-type": "text/calendar; charset=utf-8",
-  "content-disposition": `inline; filename=${feedFileName}`
-}
-
-/** The calendar's name: everybody's, or one person's. */
-export const feedName = (user_name: string | null): string => `Flightcase — ${user_name ?? "All Activities"}`
-
 /** Host of the configured address; a fixed word when it has none, so UIDs stay stable. */
 export const uidHost = (address: string): string => {
   const host = URL.canParse(address) ? new URL(address).hostname : ""

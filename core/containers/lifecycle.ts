@@ -76,7 +76,13 @@ export const createContainer = (input: CreateInput, facts: CreateFacts, context:
     if (housing_product?.stock_method !== serialised || housing.product_id !== product?.id) {
       return refuse("serialised_item_id", "The case must be a serialised unit of the container's product.")
     }
-    if (housing.is_gone) return refuse("serialised_item_id", "The unit is no longer in stock.")
+    if (housing.is_gone || housing.given_back_at !== null)
+      return refuse("serialised_item_id", "The unit is no longer in stock.")
+    if (housing.is_sub_hired)
+      return refuse(
+        "serialised_item_id",
+        "The unit is sub-hired and goes back to its supplier; a case of your own is needed."
+      )
     if (housed !== undefined)
       return refuse("serialised_item_id", `The unit is already the case of container ${housed.id}.`)
     if (packed !== undefined)

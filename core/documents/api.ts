@@ -1,6 +1,6 @@
 /** Documents as a whole. */
 import type { Slice } from "../kernel/catalogue.ts"
-import { layoutEndpoints } from "./branding/api.ts"
+import { layoutsSlice } from "./branding/api.ts"
 import { documentTypeEndpoints } from "./content/api.ts"
 import { documentEvents } from "./events.ts"
 import { documentEndpoints } from "./lifecycle-api.ts"
@@ -14,9 +14,9 @@ import { document_acceptances, document_layouts, document_links, document_snapsh
 export const documentsSlice: Slice = {
   name: "documents",
   tables: [documents, document_snapshots, document_links, document_acceptances, document_layouts],
-  resources: [documentResource, acceptanceResource],
+  resources: [documentResource, acceptanceResource, ...(layoutsSlice.resources ?? [])],
   settings: linkSettings,
   react: linkReactions,
-  events: [...documentEvents, ...linkEvents],
-  endpoints: [...documentEndpoints, ...acceptanceEndpoints, ...documentTypeEndpoints, ...layoutEndpoints]
+  events: [...documentEvents, ...linkEvents, ...(layoutsSlice.events ?? [])],
+  endpoints: [...documentEndpoints, ...acceptanceEndpoints, ...documentTypeEndpoints, ...(layoutsSlice.endpoints ?? [])]
 }

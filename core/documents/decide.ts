@@ -64,7 +64,8 @@ const misfit = ({ document_type }: Asked, { invoice_type }: Source): string | un
   const wanted = only_of[document_type]
   return wanted === undefined || invoice_type === null || invoice_type === wanted
     ? undefined
-    : `A document of the type ${document_types[document_type].name} is made of a ${wanted} invoice only; this one is ${invoice_type}.`
+    : `A document of the type ${document_types[document_type].name} is made of a ${wanted} invoice only; ` +
+        `this one is ${invoice_type}.`
 }
 const missing = (type: DocumentableType): string =>
   `There is no ${documentable_types[type].toLowerCase()} with this id, or it was deleted.`

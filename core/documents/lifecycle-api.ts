@@ -83,17 +83,12 @@ export const generate = command("POST", `${path}/generate`, {
   },
   creates: [documents],
   result: Schema.suspend(() => Schema.Struct({ id: wholeNumber, is_queued: Schema.Boolean })),
-  facts: ({ values, viewer }) =>
-    sourceFacts(askedOf(values).documentable_type, [values.documentable_id ?? 0], viewer),
+  facts: ({ values, viewer }) => sourceFacts(askedOf(values).documentable_type, [values.documentable_id ?? 0], viewer),
   decide: (facts, { values }, context) => {
     const is_queued = values.async === true
     const decided = requestDocument(
       facts,
-      {
-        ...askedOf(values),
-        documentable_id: values.documentable_id ?? 0,
-        drawn_by: is_queued ? "job" : "request"
-      },
+      { ...askedOf(values), documentable_id: values.documentable_id ?? 0, drawn_by: is_queued ? "job" : "request" },
       context
     )
     return Result.map(decided, ({ events, result }) => ({ events, result: { ...result, is_queued } }))
@@ -123,17 +118,12 @@ const batch = command("POST", `${path}/batch_generate`, {
     }),
     store_id: store_id()
   },
-  result: Schema.suspend(
-    (): Schema.Codec<Batched> => Schema.Struct({ id: wholeNumber, count: wholeNumber })
-  ),
+  result: Schema.suspend((): Schema.Codec<Batched> => Schema.Struct({ id: wholeNumber, count: wholeNumber })),
   facts: ({ values, viewer }) => sourceFacts(askedOf(values).documentable_type, values.documentable_ids ?? [], viewer),
   decide: (facts, { values }, context) =>
     requestBatch(facts, { ...askedOf(values), documentable_ids: values.documentable_ids ?? [] }, context),
   respond: ({ count, id }) =>
-    Effect.succeed({
-      status: 202,
-      body: { message: "The documents are being made.", job_id: batchJobId(id), count }
-    })
+    Effect.succeed({ status: 202, body: { message: "The documents are being made.", job_id: batchJobId(id), count } })
 })
 
 const finalise = command("POST", `${path}/{id}/finalise`, {

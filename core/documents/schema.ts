@@ -84,8 +84,8 @@ const ofDocument = { stream: { entity: "document", column: "document_id" }, visi
 const documentId = () => ref("documents", { computed: true, live: false, on_delete: "keep" })
 
 /**
- * What a document is drawn from: its tree of blocks, a file of JSON, and the pictures that names. The same pages come of
- * them for ever, whatever becomes of the source or of the logo.
+ * What a document is drawn from: its tree of blocks, a file of JSON, and the pictures that names. The same pages come
+ * of them for ever, whatever becomes of the source or of the logo.
  */
 export const document_snapshots = table(
   "document_snapshots",
@@ -161,6 +161,20 @@ export const document_acceptances = table(
 )
 export type DocumentAcceptanceRow = RowOf<typeof document_acceptances>
 
+export const layoutFields = {
+  store_id: ref("stores", { nullable: true, on_null: "clear", on_delete: "delete" }),
+  document_type: choice(labelsOf(document_types), { nullable: true, on_null: "clear", any_case: true }),
+  logo_attachment_id: ref("attachments", { nullable: true, on_null: "clear", on_delete: "clear" }),
+  /** `#rrggbb`, of headings and lines. */
+  accent: text({ nullable: true, max: 7, on_null: "clear" }),
+  page_size: choice({ A4: "A4", LETTER: "Letter" }, { nullable: true, any_case: true }),
+  /** Liquid, with the fields of the type: above the lines, below the totals, and at the foot of each page. */
+  intro: longText({ nullable: true, max: 5_000, on_null: "clear" }),
+  terms: longText({ nullable: true, max: 50_000, on_null: "clear" }),
+  footer: longText({ nullable: true, max: 2_000, on_null: "clear" }),
+  mail_subject: text({ nullable: true, on_null: "clear" }),
+  mail_text: longText({ nullable: true, max: 5_000, on_null: "clear" })
+}
 /**
  * How documents look and what they say around their facts, by store and type: a row for a store and a type, one for
  * either, one for neither. Each field is taken from the narrowest row that has it.
@@ -168,18 +182,7 @@ export type DocumentAcceptanceRow = RowOf<typeof document_acceptances>
 export const document_layouts = table(
   "document_layouts",
   {
-    store_id: ref("stores", { nullable: true, on_null: "clear", on_delete: "delete" }),
-    document_type: choice(labelsOf(document_types), { nullable: true, on_null: "clear", any_case: true }),
-    logo_attachment_id: ref("attachments", { nullable: true, on_null: "clear", on_delete: "clear" }),
-    /** `#rrggbb`, of headings and lines. */
-    accent: text({ nullable: true, max: 7, on_null: "clear" }),
-    page_size: choice({ A4: "A4", LETTER: "Letter" }, { nullable: true, any_case: true }),
-    /** Liquid, with the fields of the type: above the lines, below the totals, and at the foot of each page. */
-    intro: longText({ nullable: true, max: 5_000, on_null: "clear" }),
-    terms: longText({ nullable: true, max: 50_000, on_null: "clear" }),
-    footer: longText({ nullable: true, max: 2_000, on_null: "clear" }),
-    mail_subject: text({ nullable: true, on_null: "clear" }),
-    mail_text: longText({ nullable: true, max: 5_000, on_null: "clear" }),
+    ...layoutFields,
     /** Store and type as one text, which is unique also where they are null. */
     scope: text({ computed: true, hidden: true, max: 60 })
   },

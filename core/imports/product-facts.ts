@@ -113,7 +113,7 @@ const unitsNumbered = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>) {
   ]
   const found = [
     ...(yield* store.find(stock_levels, { asset_number: numbers("asset_number") })),
-    ...(yield* store.find(stock_levels, { serial_number: numbers("serial_number") }))
+    ...(yield* store.find(stock_levels, { serial_number: numbers("serial_number"), given_back_at: null }))
   ]
   return [...new Map(found.map((level) => [level.id, level])).values()]
 })

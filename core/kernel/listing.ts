@@ -6,7 +6,18 @@ import { customFieldFacts, searchableCustomFields } from "./custom-field.ts"
 import { requestedView, selectColumns, viewConditions, viewOrder, viewSql } from "./custom-view.ts"
 import type { Failure } from "./failure.ts"
 import type { JsonObject } from "./json.ts"
-import { conditionsOf, conditionSql, includesOf, type Listing, pageOf, type Query, sortOf, valueOf } from "./query.ts"
+import { otherScales } from "./money-filter.ts"
+import {
+  type Condition,
+  conditionsOf,
+  conditionSql,
+  includesOf,
+  type Listing,
+  pageOf,
+  type Query,
+  sortOf,
+  valueOf
+} from "./query.ts"
 import { render } from "./render.ts"
 import type { Resource, ViewContext } from "./resource-types.ts"
 import type { Where } from "./row-change.ts"
@@ -40,6 +51,7 @@ export const listOf = Effect.fnUntraced(function* <T extends Table>(
   const listing: Listing = {
     ...resource,
     base_currency: context.base_currency,
+    is_one_scale: yield* isOneScale(resource, [...conditions, ...view_conditions], context.base_currency),
     now: context.now,
     custom_fields:
       resource.custom_module !== undefined && uses_custom_fields
@@ -79,6 +91,30 @@ export const listOf = Effect.fnUntraced(function* <T extends Table>(
       ...(view === undefined ? {} : { view: { id: view.id, name: view.name } })
     }
   }
+})
+
+/**
+ * Whether no row is in a currency with other decimals than the base currency's: one look into the index of currencies,
+ * where the list is filtered by money and there is one. Else such a filter looks at every row's currency.
+ */
+const isOneScale = Effect.fnUntraced(function* (
+  { aliases, table }: Resource,
+  conditions: ReadonlyArray<Condition>,
+  base_currency: string
+) {
+  const currency = conditions
+    .map(({ name }) => table.columns[Object.hasOwn(aliases, name) ? (aliases[name] ?? name) : name]?.type)
+    .flatMap((type) => (type?.kind === "money" ? [type.currency] : []))
+    .find((column) => column !== undefined && table.indexes.some(([first]) => first === column))
+  if (currency === undefined) return false
+  const store = yield* Store
+  // Written out: of values it is given later Postgres cannot know that they are rare, and reads the whole table.
+  const codes = [...otherScales(base_currency).values()].flat().map((code) => `'${code}'`)
+  const [found] = yield* store.run(
+    `select 1 as one from ${quote(table.name)} where ${quote(currency)} in (${codes.join(", ")}) limit 1`,
+    []
+  )
+  return found === undefined
 })
 
 /**

@@ -4,18 +4,20 @@
  * matches nothing.
  */
 import { itemAt } from "../values/lists.ts"
-import { Result } from "effect"
 import { isNumericText } from "../values/decimal.ts"
 import { besideScaled } from "./beside-scaled.ts"
-import { parseMoney } from "../values/money.ts"
 import { parseDate, parseTimestamp } from "../values/time.ts"
 import type { Field } from "./field.ts"
+import { type CustomColumn, documentColumn, type FilterTarget, plainColumn } from "./filter-target.ts"
 import { type FlagFilter, flagSql, type NamedFilterValue, type RelatedFilter } from "./declared-filters.ts"
 import { isStorableText, wholeNumber } from "./input.ts"
+import { sameJson } from "./json.ts"
+import { moneySql } from "./money-filter.ts"
 import type { Dialect } from "./store/dialect.ts"
 import { type Bindings, quote } from "./store/statement.ts"
-import { foldCase, caseFoldedName, isSearchable, type Table } from "./table.ts"
+import { foldCase, type Table } from "./table.ts"
 
+export type { CustomColumn } from "./filter-target.ts"
 export type { FlagFilter, NamedFilterValue, RelatedFilter } from "./declared-filters.ts"
 
 /** A query string as it came, in order. */
@@ -58,16 +60,10 @@ export interface Listing {
   /** The instant flags are judged at. */
   readonly now: string
   readonly base_currency: string
+  /** Whether money of every row has as many decimals as the base currency's. */
+  readonly is_one_scale?: boolean
   /** Searchable custom fields by name and by id (as text): the key their value is stored under, and its kind. */
   readonly custom_fields: ReadonlyMap<string, CustomColumn>
-}
-export interface CustomColumn {
-  readonly key: string
-  readonly field: Field
-  /** Values of its list by folded name: filters take a value's name as well as its id. */
-  readonly names?: ReadonlyMap<string, number>
-  /** Several values at once. */
-  readonly many?: boolean
 }
 /** `values`: the last of a plain key; for `in` and `not_in` each by itself. */
 export interface Condition {
@@ -168,7 +164,8 @@ export const conditionSql = (
   }
   const related = ownProperty(listing.related, name) ?? ownProperty(listing.related, snakeCase(name))
   if (related !== undefined) {
-    const inner = testSql(plainColumn(related.table, related.column), condition, listing, dialect, bound)
+    const elsewhere = { ...listing, is_one_scale: false }
+    const inner = testSql(plainColumn(related.table, related.column), condition, elsewhere, dialect, bound)
     return `${quote(related.via)} in (select "id" from ${quote(related.table.name)} where ${inner})`
   }
   const flag = ownProperty(listing.flags, name)
@@ -199,8 +196,10 @@ const namedSql = (
   const any = [
     // In one list: SQLite lets no expression nest a thousand deep, which a long row of "or" does.
     ...(numbers.length === 0 ? [] : [`${quote(column)} in (${numbers.map(bound.bind).join(", ")})`]),
+    // A value under two names is compared once: an "or" keeps databases from the index that also sorts.
     ...names
       .filter(({ name }) => asked.has(caseName(name)))
+      .filter(({ where }, at, all) => all.findIndex((one) => sameJson(one.where, where)) === at)
       .map(
         ({ where }) =>
           `(${Object.entries(where)
@@ -209,54 +208,6 @@ const namedSql = (
       )
   ]
   return any.length === 0 ? nothing : `${predicate === "eq" || predicate === "in" ? "" : "not "}(${any.join(" or ")})`
-}
-
-interface FilterTarget {
-  readonly field: Field
-  readonly sql: string
-  readonly folded: string
-  /** Whether `folded` is a column of its own, which indexes hold. */
-  readonly keeps_folded?: boolean
-  readonly names?: ReadonlyMap<string, number>
-  /** The array it is, when it holds several values. */
-  readonly items?: string
-}
-const plainColumn = (table: Table, name: string): FilterTarget => {
-  const field = table.columns[name]!
-  return {
-    field,
-    sql: quote(name),
-    folded: isSearchable(field) ? quote(caseFoldedName(name)) : `lower(${quote(name)})`,
-    keeps_folded: isSearchable(field) && field.type.kind === "text",
-    ...(field.type.kind === "list" ? { items: quote(name) } : {})
-  }
-}
-/** A custom field's value inside the `custom_fields` document, as a column of its kind would hold it. */
-const documentColumn = ({ field, key, names, many }: CustomColumn, dialect: Dialect): FilterTarget => {
-  const quoted = `'${key.replaceAll("'", "''")}'`
-  const path = `("custom_fields" ->> ${quoted})`
-  return {
-    field,
-    sql: documentValue(path, field, dialect),
-    folded: `(${quote(caseFoldedName("custom_fields"))} ->> ${quoted})`,
-    ...(names === undefined ? {} : { names }),
-    ...(many === true ? { items: `("custom_fields" -> ${quoted})` } : {})
-  }
-}
-const documentValue = (path: string, { type }: Field, dialect: Dialect): string => {
-  switch (type.kind) {
-    case "integer":
-    case "ref":
-      return `cast(${path} as ${dialect === "pg" ? "bigint" : "integer"})`
-    case "decimal":
-      return dialect === "pg"
-        ? `cast(${path} as numeric)`
-        : `cast(round(cast(${path} as real) * ${10 ** type.scale}) as integer)`
-    case "boolean":
-      return dialect === "pg" ? `cast(${path} as boolean)` : path
-    default:
-      return dialect === "pg" ? `(${path} collate "C")` : path
-  }
 }
 
 const testSql = (
@@ -292,7 +243,16 @@ const testSql = (
     case "end":
       return given.length === 0 ? nothing : likeSql(column, predicate, itemAt(given, 0), bound)
   }
-  const parsed = given.map((value) => operand(column, value, listing, dialect)).filter((value) => value !== undefined)
+  if (field.type.kind === "money")
+    return moneySql(
+      sql,
+      listing.is_one_scale ? undefined : column.currency,
+      predicate,
+      given,
+      listing.base_currency,
+      bound
+    )
+  const parsed = given.map((value) => operand(column, value, dialect)).filter((value) => value !== undefined)
   if (parsed.length === 0) return nothing
   const compared =
     predicate === "in" || predicate === "not_in"
@@ -360,7 +320,7 @@ const listedId = (value: string, names: FilterTarget["names"]): number | undefin
   wholeNumber(value) ?? names?.get(foldCase(value.trim()))
 
 /** A filter's value as the column holds it; undefined when it can be no value of that column. */
-const operand = ({ field, names }: FilterTarget, raw: string, listing: Listing, dialect: Dialect): unknown => {
+const operand = ({ field, names }: FilterTarget, raw: string, dialect: Dialect): unknown => {
   const type = field.type
   const value = raw.trim()
   switch (type.kind) {
@@ -382,10 +342,6 @@ const operand = ({ field, names }: FilterTarget, raw: string, listing: Listing, 
       return ["true", "t", "1"].includes(value) ? true : ["false", "f", "0"].includes(value) ? false : undefined
     case "decimal":
       return !isNumericText(value) ? undefined : dialect === "pg" ? value : besideScaled(value, type.scale)
-    case "money": {
-      const minor = parseMoney(value, listing.base_currency, { signed: true })
-      return Result.isSuccess(minor) ? minor.success : undefined
-    }
     case "date":
       return parseDate(value)
     case "timestamp":

@@ -75,6 +75,11 @@ export const members = table(
             "invoice_term_length"
           ]
         },
+        // The same of a supplier, for orders (rules/billing 2.3).
+        {
+          to: ["purchase_orders.*"],
+          columns: ["name", "membership_type", "is_active", "default_currency_code", "purchase_tax_class_id"]
+        },
         { to: ["activities.*"], columns: ["icon_thumb_url"] },
         // Columns that prices, discounts and tax of a quote depend on (rules/rates 8, rules/billing 4).
         {

@@ -12,6 +12,7 @@ import { readEndpoints } from "./query.ts"
 import { opportunityResource } from "./resources.ts"
 import { opportunities } from "./schema.ts"
 import { shortageEndpoints } from "./shortages/api.ts"
+import { shortagesSeenAgain } from "./shortages/reactions.ts"
 import { acknowledgements } from "./shortages/schema.ts"
 import { statusEndpoints } from "./status/api.ts"
 import { bulkEndpoints } from "./units/api-bulk.ts"
@@ -44,5 +45,6 @@ export const opportunitiesSlice: Slice = {
     ...bulkEndpoints,
     ...versionEndpoints,
     ...shortageEndpoints
-  ]
+  ],
+  react: [shortagesSeenAgain]
 }

@@ -141,7 +141,7 @@ const withOpportunity = (
       header: { id: opportunity_id }
     },
     touched_line_ids
-  }: DecisionState,
+  }: Pick<DecisionState, "opportunity" | "touched_line_ids">,
   own: ReadonlyArray<Demand>
 ): AvailabilitySnapshot => {
   const isKept = (demand: Demand): boolean =>
@@ -187,12 +187,27 @@ export const linesTakingStock = (opportunity: Opportunity, settings: DemandSetti
   })
 
 /**
+ * What is on order for a line, or for one of the same product that takes at least its time: what comes for that is there
+ * for both.
+ */
+const coveredBy = (
+  line: LineAtStore,
+  lines: ReadonlyArray<LineAtStore>,
+  onOrder: ReadonlyMap<number, number>
+): number =>
+  onOrder.size === 0
+    ? 0
+    : lines
+        .filter((one) => one.starts_at <= line.starts_at && one.ends_at >= line.ends_at)
+        .reduce((sum, one) => sum + (onOrder.get(one.id) ?? 0), 0)
+
+/**
  * The lines that are short, given all demands of the opportunity as they will be; lines whose units are all back ask
  * for nothing. Where a plain product suffices for all its lines, they are not checked one by one. `only`: check no more
  * than these lines and others of the same products.
  */
 export const shortagesOf = (
-  state: DecisionState,
+  state: Pick<DecisionState, "opportunity" | "snapshots" | "touched_line_ids">,
   opportunity: Opportunity,
   demands: ReadonlyArray<Demand>,
   settings: Settings,
@@ -203,6 +218,11 @@ export const shortagesOf = (
     [...(state.snapshots ?? [])].map(([id, snapshot]) => [id, withOpportunity(snapshot, state, demands)])
   )
   const returned = new Map(opportunity.lines.map((line) => [line.id, Number(line.returned_quantity)]))
+  const onOrder = new Map(
+    opportunity.lines
+      .filter((line) => Number(line.on_order_quantity) > 0)
+      .map((line) => [line.id, Math.floor(Number(line.on_order_quantity))])
+  )
   const unitsByLine = Map.groupBy(
     opportunity.units.filter((unit) => unit.status < checked_in),
     (unit) => unit.opportunity_item_id
@@ -226,7 +246,8 @@ export const shortagesOf = (
         snapshot,
         line,
         { opportunity_id: opportunity.header.id, is_order: opportunity.header.state === order },
-        allocated_units
+        allocated_units,
+        coveredBy(line, lines, onOrder)
       )
       return short === undefined ? [] : [short]
     })

@@ -72,7 +72,10 @@ export const recalculate = (
     const short = is_checked ? shortagesOf(state, opportunity, demanded.demands, context.settings, context.now) : []
     const shortages = holding ? short : []
     const has_shortage =
-      is_checked && (state.snapshots === undefined ? opportunity.header.has_shortage : short.length > 0)
+      is_checked &&
+      (state.snapshots === undefined
+        ? opportunity.header.has_shortage
+        : short.some((one) => one.remaining_shortfall > 0))
     opportunity = { ...opportunity, header: { ...opportunity.header, has_shortage } }
     const priced = pricedEvent(after, state.opportunity, opportunity)
     return {

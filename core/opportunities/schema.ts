@@ -197,7 +197,7 @@ export const opportunities = table("opportunities", columns, {
           "applied_discounts"
         )
       },
-      { to: ["activities.*"], columns: ["subject"] },
+      { to: ["activities.*", "purchase_orders.*"], columns: ["subject"] },
       // Needed offline to refuse the deletion of a surcharge group, store or unit that an open opportunity uses.
       { to: ["pricing.manage"], columns: ["surcharge_group_ids"] },
       { to: ["settings.manage"], columns: ["store_id", "state", "status"] },

@@ -55,6 +55,18 @@ const key_values = Schema.Struct({
   rows: few(Schema.Struct({ label: line, value: long }), 1_000)
 })
 
+const symbology = Schema.Literals(["qr", "code128"])
+/** Long enough for any text of a code. */
+const coded = limited(1_000).check(Schema.isMinLength(1))
+const fitsItsCode = Schema.makeFilter(
+  ({ symbology: kind, value }: { readonly symbology: string; readonly value: string }) =>
+    kind === "code128" && !/^[\u0020-\u007e]{1,80}$/.test(value)
+      ? "Code 128 holds 1 to 80 printable ASCII characters"
+      : undefined
+)
+const cell_code = Schema.Struct({ symbology, value: coded }).check(fitsItsCode)
+export type CellCode = typeof cell_code.Type
+
 const column = Schema.Struct({
   /** Empty for a column that needs no title, such as one of tick boxes. */
   title: line,
@@ -68,7 +80,9 @@ const cell = Schema.Struct({
   /** Shown smaller below: a description, a serial number. */
   note: optional(long),
   /** A box to tick by hand, before the text; true is ticked already. */
-  tick: optional(Schema.Boolean)
+  tick: optional(Schema.Boolean),
+  /** For a scanner, below the text: as wide as its column at most, with its value in letters. */
+  code: optional(cell_code)
 })
 export type Cell = typeof cell.Type
 const row = Schema.Struct({
@@ -79,7 +93,13 @@ const row = Schema.Struct({
 })
 export type Row = typeof row.Type
 /** A row over all columns that names those below it, with a value such as their sum at its end. */
-const group = Schema.Struct({ kind: Schema.Literal("group"), text: line, value: optional(line) })
+const group = Schema.Struct({
+  kind: Schema.Literal("group"),
+  text: line,
+  value: optional(line),
+  /** The rows below it, up to the next group, stay on one page where they fit: what is in one case. */
+  together: optional(Schema.Boolean)
+})
 export type Group = typeof group.Type
 const table = Schema.Struct({
   kind: Schema.Literal("table"),
@@ -111,18 +131,12 @@ export type Image = typeof image.Type
 const code = Schema.Struct({
   kind: Schema.Literal("code"),
   /** QR holds any text (a payment's, too, line by line); Code 128 one line of plain signs. */
-  symbology: Schema.Literals(["qr", "code128"]),
-  value: limited(1_000).check(Schema.isMinLength(1)),
+  symbology,
+  value: coded,
   caption: optional(line),
   width_mm: optional(between(10, 150)),
   alignment: optional(alignment)
-}).check(
-  Schema.makeFilter(({ symbology, value }) =>
-    symbology === "code128" && !/^[\u0020-\u007e]{1,80}$/.test(value)
-      ? "Code 128 holds 1 to 80 printable ASCII characters"
-      : undefined
-  )
-)
+}).check(fitsItsCode)
 export type Code = typeof code.Type
 const signature = Schema.Struct({
   kind: Schema.Literal("signature"),

@@ -1,6 +1,19 @@
 /** Blocks as HTML, one function for each kind. */
 import * as Base64 from "effect/encoding/Base64"
-import type { Block, Cell, Code, Columns, Group, Image, Picture, Run, Signature, Table, Totals } from "./blocks.ts"
+import type {
+  Block,
+  Cell,
+  CellCode,
+  Code,
+  Columns,
+  Group,
+  Image,
+  Picture,
+  Run,
+  Signature,
+  Table,
+  Totals
+} from "./blocks.ts"
 import { escaped } from "./escape.ts"
 import type { Look } from "./html-style.ts"
 import { type Pictures, readPicture } from "./picture.ts"
@@ -155,10 +168,20 @@ const cellHtml = (
   const box = cell.tick === undefined ? "" : cell.tick ? "☒ " : "☐ "
   const note =
     cell.note === undefined || cell.note === "" ? "" : `<small${writing.look("note")}>${textHtml(cell.note)}</small>`
+  const code = cell.code === undefined ? "" : cellCodeHtml(writing, cell.code)
   // Amounts are never broken; a long name may be.
   const is_text = alignmentLook(column?.alignment).length === 0
   const shown = tag("span", writing.look(is_text ? "name" : "text"), box + runsHtml(writing, cell.runs))
-  return tag("td", ` role="cell"${stepped}${title}`, shown + note)
+  return tag("td", ` role="cell"${stepped}${title}`, shown + note + code)
+}
+/** A code within a table, with its value in letters; where it cannot be drawn, those alone. */
+const cellCodeHtml = (writing: Writing, code: CellCode): string => {
+  const value = `<small${writing.look("note")}>${textHtml(code.value)}</small>`
+  const drawn = writing.is_mail ? undefined : writing.options.symbolOf?.({ kind: "code", ...code })
+  if (drawn === undefined) return value
+  const size = code.symbology === "qr" ? "width:13mm;height:13mm" : "width:46mm;max-width:100%;height:8mm"
+  const address = `data:image/svg+xml;base64,${Base64.encode(drawn)}`
+  return `<img alt="" style="display:block;${size}" src="${address}">${value}`
 }
 
 const totalsHtml = ({ look }: Writing, { rows }: Totals): string =>

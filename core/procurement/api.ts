@@ -4,7 +4,11 @@ import { procurementEvents } from "./events.ts"
 import { orderEndpoints } from "./orders/api.ts"
 import { receivingEndpoints } from "./receiving/api.ts"
 import { receivingEvents } from "./receiving/events.ts"
+import { goodsGivenBack, goodsTakenIn } from "./receiving/intake.ts"
 import { resolutionEndpoints } from "./resolutions/api.ts"
+import { purchaseOrderResource } from "./resources.ts"
+import { onOrderFollows } from "./resolutions/on-order.ts"
+import { procurementSettings } from "./return-due.ts"
 import {
   purchase_order_items,
   purchase_order_receipt_lines,
@@ -15,6 +19,9 @@ import {
 export const procurementSlice: Slice = {
   name: "procurement",
   tables: [purchase_orders, purchase_order_items, purchase_order_receipts, purchase_order_receipt_lines],
+  resources: [purchaseOrderResource],
   events: [...procurementEvents, ...receivingEvents],
-  endpoints: [...orderEndpoints, ...receivingEndpoints, ...resolutionEndpoints]
+  endpoints: [...orderEndpoints, ...receivingEndpoints, ...resolutionEndpoints],
+  settings: procurementSettings,
+  react: [goodsTakenIn, goodsGivenBack, onOrderFollows]
 }

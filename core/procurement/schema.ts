@@ -17,6 +17,13 @@ export const purchase_order_statuses = {
 } as const
 export type PurchaseOrderStatus = keyof typeof purchase_order_statuses
 
+/** Something is still to come of orders in these statuses, or may be. */
+export const open_statuses = [
+  "draft",
+  "sent",
+  "partially_received"
+] as const satisfies ReadonlyArray<PurchaseOrderStatus>
+
 const costs = { visible_to: "costs.view" } as const
 const amount = () => money({ currency: "currency_code", computed: true, default: 0, ...costs })
 const follows = { on_delete: "keep", on_merge: "follow" } as const
@@ -32,7 +39,13 @@ export const purchase_orders = table(
     po_type: choice(purchase_order_types, { default: "sub_hire", any_case: true }),
     status: choice(purchase_order_statuses, { computed: true, default: "draft" }),
     supplier_id: ref("members", follows),
-    store_id: ref("stores", { on_delete: "keep", live: false }),
+    store_id: ref("stores", {
+      live: false,
+      on_delete: "refuse",
+      while: open_statuses.map((status) => ({ status })),
+      otherwise: "keep",
+      way_out: "receive or cancel it first, or have it delivered to another store"
+    }),
     opportunity_id: ref("opportunities", { nullable: true, on_null: "clear", on_delete: "keep", live: false }),
     currency_code: text({ max: 3, computed: true }),
     /** One unit of `currency_code` in the base currency, as it was when the order was made. */
@@ -59,7 +72,11 @@ export const purchase_orders = table(
     custom_fields: json<JsonObject>({ default: {} })
   },
   {
-    visibility: seen,
+    visibility: {
+      ...seen,
+      // Needed offline to refuse the deletion of a store that goods are ordered for.
+      granted_columns: [{ to: ["settings.manage"], columns: ["store_id", "status"] }]
+    },
     named_by: ["number", "subject"],
     bookkeeping: ["return_reminded_for"],
     soft_delete: true,

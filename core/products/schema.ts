@@ -89,7 +89,16 @@ export const products = table("products", columns, {
     granted_columns: [
       // Costs, descriptions and custom fields are for people who manage products.
       {
-        to: ["availability.view", "containers.*", "kits.*", "opportunities.*", "rates.*", "shortages.*", "stock.*"],
+        to: [
+          "availability.view",
+          "containers.*",
+          "kits.*",
+          "opportunities.*",
+          "purchase_orders.*",
+          "rates.*",
+          "shortages.*",
+          "stock.*"
+        ],
         columns: allColumnsExcept(
           columns,
           "replacement_charge",
@@ -102,6 +111,19 @@ export const products = table("products", columns, {
           "sub_rental_cost_group_id",
           "purchase_cost_group_id"
         )
+      },
+      // What a line of an order takes from its product (rules/billing 2.3); costs only for those who may see them.
+      {
+        to: ["purchase_orders.*"],
+        columns: [
+          "name",
+          "stock_method",
+          "sub_rental_price",
+          "purchase_price",
+          "purchase_tax_class_id",
+          "sub_rental_cost_group_id",
+          "purchase_cost_group_id"
+        ]
       },
       { to: ["activities.*"], columns: ["name"] }
     ]

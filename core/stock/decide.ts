@@ -18,6 +18,7 @@ import {
 const bulkCategory = 10,
   serialisedCategory = 50
 const opening = 1
+const buy = 4
 /** Decrease, write-off, sale, transfer out: after these a unit is no longer here. */
 const moves_out: ReadonlySet<number> = new Set([3, 6, 7, 10])
 
@@ -75,6 +76,29 @@ export const openingEvents = (level: StockLevelRow, context: DecideContext): Rea
         })
       ]
 
+/** The line of the ledger and the quantity of a level that was bought: what a receipt of a purchase order comes to. */
+export const boughtEvents = (
+  level: StockLevelRow,
+  bought: {
+    readonly quantity: string
+    readonly at: string
+    readonly source_type: string
+    readonly source_id: number
+    readonly description: string | null
+  },
+  context: DecideContext
+): ReadonlyArray<NewEvent> => [
+  createdEvent(stock_transactions, {
+    ...transactionRow(level, buy, bought.quantity),
+    id: context.id(stock_transactions),
+    transaction_at: bought.at,
+    source_type: bought.source_type,
+    source_id: bought.source_id,
+    description: bought.description,
+    manual: false
+  })
+]
+
 const transactionRow = (level: StockLevelRow, type: TransactionType, quantity: string) => ({
   ...initialRow(stock_transactions, stock_transactions.columns),
   stock_level_id: level.id,
@@ -94,6 +118,8 @@ export const deleteLevel = (
   facts: LevelFacts
 ): Result.Result<ReadonlyArray<NewEvent>, Rejection> => {
   const refuse = (text: string) => Result.fail(invalidField("stock_level", text))
+  if (level.is_sub_hired)
+    return refuse("The stock is sub-hired and belongs to a purchase order; give it back to the supplier there.")
   if (level.stock_category === bulkCategory && !facts.bulk_levels.some((one) => one.id !== level.id)) {
     return refuse("The last stock level of a bulk product cannot be deleted; set its quantity to 0 instead.")
   }

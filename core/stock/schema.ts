@@ -37,6 +37,8 @@ export const stock_levels = table(
     /** True for a serialised unit that the newest line of its ledger moved out: written off, sold or transferred. */
     is_gone: boolean({ computed: true, default: false, hidden: true }),
     is_sub_hired: boolean({ computed: true, default: false }),
+    /** When a sub-hired level went back to its supplier: it counted until then, and its numbers are free again. */
+    given_back_at: timestamp({ nullable: true, computed: true }),
     /** The row of the purchase order it came by. */
     purchase_order_item_id: ref("purchase_order_items", {
       nullable: true,
@@ -57,6 +59,7 @@ export const stock_levels = table(
         "containers.*",
         "kits.*",
         "opportunities.*",
+        "purchase_orders.*",
         "shortages.*"
       ],
       granted_columns: [
@@ -65,10 +68,23 @@ export const stock_levels = table(
         { to: ["settings.manage"], columns: ["store_id"] }
       ]
     },
-    indexes: [["product_id", "store_id"], ["store_id"], ["barcode"], ["serial_number"], ["created_at"]],
+    indexes: [
+      ["product_id", "store_id"],
+      ["store_id"],
+      ["barcode"],
+      ["serial_number"],
+      ["created_at"],
+      ["purchase_order_item_id"]
+    ],
     uniques: [
       { columns: ["asset_number"], field: "asset_number", message: "The asset number has already been taken." },
-      { columns: ["serial_number"], field: "serial_number", message: "The serial number has already been taken." },
+      {
+        columns: ["serial_number"],
+        field: "serial_number",
+        message: "The serial number has already been taken.",
+        // The supplier may send the same piece again.
+        where: "given_back_at is null"
+      },
       {
         columns: ["product_id", "store_id"],
         field: "product_id",

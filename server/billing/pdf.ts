@@ -1,6 +1,5 @@
 /** The PDF of an invoice and of a credit note (rules/billing 1.3). */
 import { Effect } from "effect"
-import { creditNoteXml, invoiceXml } from "../../core/billing/einvoice/api.ts"
 import { credit_notes_path, one, one_credit_note, path, read, read_credit_notes } from "../../core/billing/paths.ts"
 import { typeOfInvoice } from "../../core/documents/content/invoices.ts"
 import { type DocumentSource, prepareDocument } from "../../core/documents/content/prepare.ts"
@@ -31,9 +30,17 @@ const pdf = {
 /** What the PDF carries: the e-invoice where that was asked for, refused as the e-invoice by itself would be. */
 const carried = (
   format: "pdf" | "facturx" | undefined,
-  xml: Effect.Effect<string, Failure, Store>
+  xml: (of: typeof import("../../core/billing/einvoice/write.ts")) => Effect.Effect<string, Failure, Store>
 ): Effect.Effect<{ readonly carried_xml?: string }, Failure, Store> =>
-  format === "facturx" ? Effect.map(xml, (carried_xml) => ({ carried_xml })) : Effect.succeed({})
+  format === "facturx"
+    ? Effect.map(
+        Effect.flatMap(
+          Effect.promise(() => import("../../core/billing/einvoice/write.ts")),
+          xml
+        ),
+        (carried_xml) => ({ carried_xml })
+      )
+    : Effect.succeed({})
 
 /** `name` has plain signs only. */
 const answerOf = (name: string, bytes: Uint8Array): Answer<never> => ({
@@ -73,7 +80,7 @@ export const invoicePdf = get(`${path}/{id}/pdf`, {
     pdfOf(
       { document_type: typeOfInvoice(invoice), documentable_id: invoice.id, now },
       settings,
-      carried(values.format, invoiceXml(invoice, settings, "cii"))
+      carried(values.format, ({ invoiceXml }) => invoiceXml(invoice, settings, "cii"))
     )
 })
 export const creditNotePdf = get(`${credit_notes_path}/{id}/pdf`, {
@@ -86,6 +93,6 @@ export const creditNotePdf = get(`${credit_notes_path}/{id}/pdf`, {
     pdfOf(
       { document_type: "credit_note", documentable_id: credit_note.id, now },
       settings,
-      carried(values.format, creditNoteXml(credit_note, settings, "cii"))
+      carried(values.format, ({ creditNoteXml }) => creditNoteXml(credit_note, settings, "cii"))
     )
 })

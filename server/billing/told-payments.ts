@@ -11,7 +11,6 @@ import { CommandRuntime, recordEvents } from "../../core/kernel/command-runtime.
 import type { DecideContext } from "../../core/kernel/decide-context.ts"
 import { lockStreams } from "../../core/kernel/engine.ts"
 import { Rejection } from "../../core/kernel/rejection.ts"
-import { bindings } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
 import { formatMoney, parseMoney } from "../../core/values/money.ts"
@@ -119,6 +118,7 @@ const recordedAlready = Effect.fnUntraced(function* (
 const recordTold = (told: ToldPayment, delivery: Delivery, method: PaymentRow["method"]) =>
   Effect.gen(function* () {
     const { amount, currency, payment_id } = told
+    if (Number(amount) === 0) return `payment ${payment_id} is of ${amount} ${currency}: there is nothing to record`
     const known = yield* paymentUnder(payment_id)
     if (known !== undefined) return yield* recordedAlready(told, known)
     if (told.invoice === null) {
@@ -143,16 +143,29 @@ const recordTold = (told: ToldPayment, delivery: Delivery, method: PaymentRow["m
     return `payment ${id} of ${textOf(minor, currency)} recorded on ${nameOf(invoice)}`
   })
 
-/** What refunds of this payment came to that were told of before. */
-const refundedBefore = Effect.fnUntraced(function* (invoice_id: number, payment_id: string) {
-  const store = yield* Store
-  const { bind, values } = bindings(store.dialect)
-  const [row] = yield* store.run<{ sum: number | string | null }>(
-    `select sum(amount) as sum from payments where invoice_id = ${bind(invoice_id)} and kind = ${bind("refund")} ` +
-      `and reference = ${bind(payment_id)} and external_id is not null`,
-    values
+/**
+ * What is recorded as given back of a payment, by whoever tells of it and by hand. By hand it names its payment by id
+ * or by the reference, or is of the only one there is. `unclear`: refunds by hand that name none of several.
+ */
+const refundsOf = Effect.fnUntraced(function* (paid: PaymentRow) {
+  const moved = yield* (yield* Store).find(payments, { invoice_id: paid.invoice_id })
+  const is_only = moved.every(({ id, kind }) => kind === "refund" || id === paid.id)
+  const references = new Set(
+    moved.flatMap(({ kind, reference }) => (kind === "payment" && reference !== null ? [reference] : []))
   )
-  return Number(row?.sum ?? 0)
+  const refunds = moved.filter(({ kind }) => kind === "refund")
+  const isUnnamed = ({ payment_id, reference }: PaymentRow): boolean =>
+    payment_id === null && (reference === null || !references.has(reference))
+  const isOfIt = (refund: PaymentRow): boolean =>
+    isUnnamed(refund)
+      ? is_only
+      : refund.payment_id === null
+        ? refund.reference === paid.reference
+        : refund.payment_id === paid.id
+  return {
+    recorded: refunds.filter(isOfIt).reduce((sum, { amount }) => sum + amount, 0),
+    unclear: is_only ? [] : refunds.filter(isUnnamed)
+  }
 })
 
 const recordRefunded = ({ amount, currency, payment_id }: ToldRefund, delivery: Delivery) =>
@@ -168,15 +181,30 @@ const recordRefunded = ({ amount, currency, payment_id }: ToldRefund, delivery: 
     if (currency !== paid.currency_code)
       return yield* givenUp(`The refund is in ${currency}, and payment ${payment_id} was in ${paid.currency_code}.`)
     const total = yield* minorOf(amount, currency)
-    const more = total - (yield* refundedBefore(invoice.id, payment_id))
+    const { recorded, unclear } = yield* refundsOf(paid)
+    const more = total - recorded
     if (more <= 0) return `refunds of payment ${payment_id} up to ${amount} ${currency} are recorded already`
+    const same = unclear.find((refund) => refund.amount === more)
+    if (same !== undefined)
+      return yield* givenUp(
+        `Of payment ${payment_id} ${textOf(more, currency)} were given back, and refund ${same.id} of ` +
+          `${textOf(same.amount, currency)} on ${nameOf(invoice)} may be that: it names no payment_id. ` +
+          `If it is another refund, record this one by hand with payment_id ${paid.id}; ` +
+          "if it is the same, nothing is left to do."
+      )
     const money = {
+      payment_id: paid.id,
       amount: more,
       method: paid.method,
       reference: payment_id,
       external_id: `${payment_id}:refunded:${total}`
     } as const
-    const id = yield* record(recordRefund, invoice, money, delivery)
+    const id = yield* record(
+      (of, moved, context) => recordRefund(of, { payment: paid, refunded: recorded }, moved, context),
+      invoice,
+      money,
+      delivery
+    )
     return `refund ${id} of ${textOf(more, currency)} recorded on ${nameOf(invoice)}`
   })
 

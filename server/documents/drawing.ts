@@ -38,8 +38,7 @@ const recordIfPending = Effect.fnUntraced(function* (
   const runtime = yield* CommandRuntime
   const now = instantOf(yield* Clock.currentTimeMillis)
   const event = yield* eventOf(row, now)
-  if (runtime.filesNamed !== undefined)
-    yield* runtime.filesNamed(changesOf(runtime.catalogue.projection, [event], now))
+  if (runtime.filesNamed !== undefined) yield* runtime.filesNamed(changesOf(runtime.catalogue.projection, [event], now))
   yield* recordEvents([event], { command_id: yield* runtime.commandId, actor_id, replica_id: null, recorded_at: now })
   return true
 })
@@ -60,7 +59,9 @@ const isOfDraft = Effect.fnUntraced(function* ({ documentable_id, documentable_t
   return (yield* (yield* Store).get(invoices, documentable_id))?.status === "draft"
 })
 
-const sourceGone = new Undrawable({ message: "What it is to be made of is gone, or such a document cannot be made of it." })
+const sourceGone = new Undrawable({
+  message: "What it is to be made of is gone, or such a document cannot be made of it."
+})
 
 interface Drawing {
   readonly job_id: string
@@ -128,13 +129,11 @@ const isForGood = (failure: unknown): boolean =>
 const isOfEverything = (failure: unknown): boolean =>
   failure instanceof SqlError.SqlError || failure instanceof BlobStoreFailure
 const wordsOf = (failure: unknown): string =>
-  failure instanceof Rejection
-    ? (Object.values(failure.errors ?? {}).flat()[0] ?? failure.message)
-    : lineOf(failure)
+  failure instanceof Rejection ? (Object.values(failure.errors ?? {}).flat()[0] ?? failure.message) : lineOf(failure)
 
 /**
- * Draws a document, or records why it cannot be. `waits`: a failure that may pass is the caller's, who tries again; else
- * it is recorded like any other. The failure of database or store is the caller's in any case.
+ * Draws a document, or records why it cannot be. `waits`: a failure that may pass is the caller's, who tries again;
+ * else it is recorded like any other. The failure of database or store is the caller's in any case.
  */
 export const drawOrFail = Effect.fnUntraced(function* (
   id: number,

@@ -39,7 +39,9 @@ const onceDrawn = Effect.fnUntraced(function* (id: number) {
       yield* Effect.raceFirst(Effect.sleep(look_millis), committed.await)
     }
   })
-  return yield* Effect.interruptible(Effect.timeoutOption(look, patience_millis)).pipe(Effect.ensuring(Effect.sync(stop)))
+  return yield* Effect.interruptible(Effect.timeoutOption(look, patience_millis)).pipe(
+    Effect.ensuring(Effect.sync(stop))
+  )
 })
 
 /** Why it could not be drawn: by itself, or by what may pass. */
@@ -80,12 +82,7 @@ const answerOnceDrawn = Effect.fnUntraced(function* (call: ServerCall, answer: A
   }
   const { catalogue, settings } = yield* CommandRuntime
   const now = instantOf(yield* Clock.currentTimeMillis)
-  const context = viewContext({
-    viewer: call.viewer,
-    settings: yield* settings,
-    now,
-    composed: catalogue.composed
-  })
+  const context = viewContext({ viewer: call.viewer, settings: yield* settings, now, composed: catalogue.composed })
   const final = { status: 201, body: yield* renderOne(documentResource, row, call.request.query, context), ...headers }
   yield* answeredLater(call, final)
   return final

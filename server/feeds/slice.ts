@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto"
 import { Effect, Option } from "effect"
 import { feedText } from "../../core/calendar/api.ts"
-import { feedHeaders, feedName } from "../../core/calendar/feed.ts"
+import { feedHeaders, feedName } from "../../core/calendar/headers.ts"
 import { type Answer, get, type Failure, type Input, type SharedDraft } from "../../core/kernel/endpoint.ts"
 import { notFound, Rejection } from "../../core/kernel/rejection.ts"
 import { ok, unpagedMeta } from "../../core/kernel/resource.ts"

@@ -133,8 +133,9 @@ export const changeAnswer = (
   Effect.gen(function* () {
     const store = yield* Store
     const { bind, values } = bindings(store.dialect)
+    const text = body === undefined ? null : JSON.stringify(body)
     yield* store.run(
-      `update idempotency_keys set status = ${bind(status)}, body = ${bind(body === undefined ? null : JSON.stringify(body))} ` +
+      `update idempotency_keys set status = ${bind(status)}, body = ${bind(text)} ` +
         `where id = ${bind(id)} and state = 'done' and fingerprint in (${fingerprints.map(bind).join(", ")})`,
       values
     )

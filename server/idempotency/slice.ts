@@ -12,7 +12,17 @@ import { bodyOf, invalidField, Rejection, statusOf } from "../../core/kernel/rej
 import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { ServerEndpoint, ServerCall, ServerSlice } from "../server-slice.ts"
-import { changeAnswer, clearAnswers, dropExpired, finishKey, forgetAnswer, releaseKey, reserveKey, resultOf, storedAnswer } from "./keys.ts"
+import {
+  changeAnswer,
+  clearAnswers,
+  dropExpired,
+  finishKey,
+  forgetAnswer,
+  releaseKey,
+  reserveKey,
+  resultOf,
+  storedAnswer
+} from "./keys.ts"
 import { idempotency_keys, idempotency_results, type KeyRow } from "./schema.ts"
 
 /**

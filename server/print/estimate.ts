@@ -3,7 +3,7 @@
  * it whole, so only what is clearly lower than a page is kept whole, and very long rows are cut into several.
  */
 import type { Block, Cell, Row, Run } from "../../core/print/blocks.ts"
-import { points_per_mm, sizes } from "./style.ts"
+import { cell_code, points_per_mm, sizes } from "./style.ts"
 
 /** Lines a text takes at a width, on the generous side. */
 export const linesOf = (text: string, width: number, size: number): number => {
@@ -22,8 +22,16 @@ const line_height = 1.3
 const heightOfText = (text: string, width: number, size: number): number =>
   linesOf(text, width, size) * size * line_height
 
-export const heightOfCell = ({ note, runs }: Cell, width: number): number =>
-  heightOfText(textOf(runs), width, sizes.body) + (note === undefined ? 0 : heightOfText(note, width, sizes.small))
+/** A code with its value below it. */
+const heightOfCode = ({ code }: Cell, width: number): number =>
+  code === undefined
+    ? 0
+    : ((code.symbology === "qr" ? cell_code.qr : cell_code.code128.height) + cell_code.gap) * points_per_mm +
+      heightOfText(code.value, width, sizes.small)
+export const heightOfCell = (cell: Cell, width: number): number =>
+  heightOfText(textOf(cell.runs), width, sizes.body) +
+  (cell.note === undefined ? 0 : heightOfText(cell.note, width, sizes.small)) +
+  heightOfCode(cell, width)
 export const heightOfRow = ({ cells }: Row, widths: ReadonlyArray<number>): number =>
   Math.max(0, ...cells.map((cell, at) => heightOfCell(cell, widths[at] ?? 1))) + 8
 

@@ -17,3 +17,6 @@ export const cell_padding = { x: 4, y: 3.2 } as const
 
 /** Width and height of a page in points. */
 export const page_sizes = { A4: [595.28, 841.89], LETTER: [612, 792] } as const
+
+/** Of a code within a table, in millimetres: low for many rows on a page, high enough for a hand-held scanner. */
+export const cell_code = { qr: 13, code128: { width: 46, height: 7 }, gap: 1.2 } as const

@@ -3,10 +3,11 @@
  * sums with the last rows: such rows are one row to pdfmake, which holds a table of the same columns.
  */
 import type { Column, Content, ContentTable, CustomTableLayout, TableCell } from "pdfmake"
-import type { Cell, Group, Row, Table, Totals } from "../../core/print/blocks.ts"
+import type { Cell, CellCode, Group, Row, Table, Totals } from "../../core/print/blocks.ts"
 import { heightOfRow, splitRow } from "./estimate.ts"
 import { alignmentOf, type Drawing, inlines, inlineText } from "./inline.ts"
-import { cell_padding, colours, sizes } from "./style.ts"
+import { quiet_modules } from "./symbol-options.ts"
+import { cell_code, cell_padding, colours, points_per_mm, sizes } from "./style.ts"
 
 /** A row as it is drawn, of its columns in visual order. */
 interface Drawn {
@@ -15,6 +16,8 @@ interface Drawn {
   readonly goes_on: boolean
   readonly height: number
   readonly is_group: boolean
+  /** Of a group: all rows below it stay with it. */
+  readonly together: boolean
 }
 /** Rows that stay on one page. */
 type Chunk = ReadonlyArray<Drawn>
@@ -100,7 +103,8 @@ const drawnRows = (frame: Frame, row_max: number): ReadonlyArray<Drawn> => {
       ),
       goes_on: at + 1 < parts.length,
       height: heightOfRow(part, frame.widths),
-      is_group: false
+      is_group: false,
+      together: false
     }))
   })
 }
@@ -115,14 +119,37 @@ const cellOf = (frame: Frame, row: Row, cell: Cell, column: number, fill: string
   const box = cell.tick === undefined ? [] : [{ text: `${cell.tick ? "\u2612" : "\u2610"} ` }]
   const text = inlines(drawing, [...box, ...cell.runs])
   const look = { margin, alignment, ...(fill === undefined ? {} : { fillColor: fill }) }
-  if (cell.note === undefined || cell.note === "") return { text, ...look }
-  const note: Content = {
-    text: inlineText(drawing, cell.note),
-    fontSize: sizes.small,
-    color: colours.muted,
-    margin: [0, 1, 0, 0]
-  }
-  return { stack: cell.runs.length === 0 && box.length === 0 ? [note] : [{ text }, note], ...look }
+  const below: ReadonlyArray<Content> = [
+    ...(cell.note === undefined || cell.note === "" ? [] : [smallText(drawing, cell.note)]),
+    ...(cell.code === undefined ? [] : codeOf(frame, cell.code, column, alignment))
+  ]
+  if (below.length === 0) return { text, ...look }
+  return { stack: cell.runs.length === 0 && box.length === 0 ? [...below] : [{ text }, ...below], ...look }
+}
+const smallText = (drawing: Drawing, text: string): Content => ({
+  text: inlineText(drawing, text),
+  fontSize: sizes.small,
+  color: colours.muted,
+  margin: [0, 1, 0, 0]
+})
+/** The symbol with its value in letters, for where a scanner fails. */
+const codeOf = (
+  { drawing, widths }: Frame,
+  { symbology, value }: CellCode,
+  column: number,
+  alignment: "left" | "center" | "right"
+): ReadonlyArray<Content> => {
+  const is_qr = symbology === "qr"
+  const own = (is_qr ? cell_code.qr : cell_code.code128.width) * points_per_mm
+  const width = Math.min(widths[column] ?? own, own)
+  const height = is_qr ? width : cell_code.code128.height * points_per_mm
+  const symbol = drawing.symbolOf(symbology, value)
+  // The value begins where the bars do, behind the white around them.
+  const quiet = alignment === "left" && !is_qr ? (quiet_modules.code128 * width) / symbol.width : 0
+  return [
+    { svg: symbol.svg, width, height, alignment, margin: [0, cell_code.gap * points_per_mm, 0, 0] },
+    { stack: [smallText(drawing, value)], alignment, margin: [quiet, 0, 0, 0] }
+  ]
 }
 
 const groupRow = ({ drawing, table }: Frame, group: Group): Drawn => {
@@ -146,19 +173,28 @@ const groupRow = ({ drawing, table }: Frame, group: Group): Drawn => {
   }
   const named = [name, ...fillers((has_value ? columns - 1 : columns) - 1)]
   const cells = !has_value ? named : drawing.is_rtl ? [value, ...named] : [...named, value]
-  return { cells, goes_on: false, height: 24, is_group: true }
+  return { cells, goes_on: false, height: 24, is_group: true, together: group.together === true }
 }
 
-/** A group's row with the first below it. */
+/** A group's row with the first below it, or with all below it. */
 const chunksOf = (rows: ReadonlyArray<Drawn>, height_max: number): ReadonlyArray<Chunk> => {
   const chunks: Array<Array<Drawn>> = []
-  for (const row of rows) {
+  for (const [at, row] of rows.entries()) {
     const open = chunks.at(-1)
     const height = open?.reduce((sum, one) => sum + one.height, row.height) ?? 0
-    if (open !== undefined && open.at(-1)?.is_group === true && height <= height_max) open.push(row)
+    const joins =
+      open?.at(-1)?.is_group === true ||
+      (!row.is_group && open?.[0]?.together === true && heightBelow(rows, at - open.length) <= height_max)
+    if (open !== undefined && joins && height <= height_max) open.push(row)
     else chunks.push([row])
   }
   return chunks
+}
+/** Of a group's row and those below it, up to the next group. */
+const heightBelow = (rows: ReadonlyArray<Drawn>, at: number): number => {
+  let sum = rows[at]?.height ?? 0
+  for (let next = at + 1; rows[next]?.is_group === false; next++) sum += rows[next]?.height ?? 0
+  return sum
 }
 
 const bodyRow = (frame: Frame, chunk: Chunk, totals: Totals | undefined, width: number): Array<TableCell> => {

@@ -22,6 +22,8 @@ export interface RowPayload {
   readonly more_of: (data: JsonObject) => JsonObject
   /** Only these columns of the row. */
   readonly only?: ReadonlyArray<string>
+  /** What is included, the same for all kinds of a resource. */
+  readonly includes?: ReadonlyArray<string>
 }
 /** `data` is made of the event alone. */
 export interface EventPayload {
@@ -45,7 +47,7 @@ const named = (names: ReadonlyArray<string>, payload: WebhookKind["payload"]): R
 export const wholeRow = (
   plural: string,
   names: ReadonlyArray<string>,
-  also: Partial<Pick<RowPayload, "id_of" | "more" | "more_of" | "only">> = {}
+  also: Partial<Pick<RowPayload, "id_of" | "more" | "more_of" | "only" | "includes">> = {}
 ): ReadonlyArray<WebhookKind> =>
   named(names, { form: "row", plural, id_of: ownId, more: {}, more_of: () => ({}), ...also })
 

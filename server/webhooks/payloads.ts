@@ -123,7 +123,8 @@ const rowsShown = Effect.fnUntraced(function* (
     }
   }
   const ids = [...found.keys()]
-  const views = yield* render(resource, [...found.values()], [], context)
+  const includes = new Set([...last.values()].flatMap(({ payload }) => payload.includes ?? []))
+  const views = yield* render(resource, [...found.values()], [...includes], context)
   return new Map(
     ids.map((id, at) => [id, { [resource.singular]: selected(views[at] ?? {}, last.get(id)?.payload.only) }])
   )

@@ -1,5 +1,9 @@
 /** What a device can be asked, and what it answers. */
-import type { Alternative, Request } from "../../core/kernel/endpoint.ts"
+import type { Effect } from "effect"
+import type { CommandRuntime } from "../../core/kernel/command-runtime.ts"
+import type { Alternative, Failure, Request } from "../../core/kernel/endpoint.ts"
+import type { Store } from "../../core/kernel/store/store.ts"
+import type { Viewer } from "../../core/kernel/viewer.ts"
 import type { WireError } from "../protocol/wire.ts"
 import type { ExportedBundle, ImportedBundle } from "./bundle.ts"
 import type { SourceFiles } from "./files.ts"
@@ -44,6 +48,8 @@ export interface Device {
   readonly remote: Remote
   /** Answers from the replica as the server would. Refusals are answers, too: a status and `{message, errors}`. */
   readonly ask: (request: DeviceRequest, options?: { readonly plan?: boolean }) => Promise<QueryResult>
+  /** Reads the replica as the device's user, who sees no more than is on it. */
+  readonly read: <A>(reading: (viewer: Viewer) => Effect.Effect<A, Failure, Store | CommandRuntime>) => Promise<A>
   /** Where the content of a file waits to be sent; undefined where it does not. */
   readonly waitingFile: (sha256: string) => string | undefined
   /** What an attachment's file is; undefined for one that is not here. */

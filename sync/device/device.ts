@@ -198,6 +198,7 @@ const deviceOver = (parts: DeviceParts): Device => {
     },
     remote,
     ask: askOver(parts),
+    read: (reading) => run(Effect.flatMap(viewerHere(parts.profile), reading)),
     sync: (progress, { patience_millis = lock_patience_millis } = {}) =>
       locked(patience_millis, async () => {
         try {

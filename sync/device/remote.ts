@@ -1,12 +1,5 @@
 /** A device's requests to its server: pushing commands, leasing ids, filling, following the journal's shape. */
-import {
-  type ChangeMessage,
-  isChangeMessage,
-  isControlMessage,
-  type Message,
-  type Row,
-  ShapeStream
-} from "@electric-sql/client"
+import type { ChangeMessage, Message, Row } from "@electric-sql/client"
 import { catalogue } from "../../core/catalogue.ts"
 import { TooDeep } from "../../core/kernel/body-limits.ts"
 import type { FieldErrors } from "../../core/kernel/rejection.ts"
@@ -234,6 +227,8 @@ const follow = async (
   from: { readonly offset: string; readonly handle: string | undefined },
   take: Parameters<Remote["pull"]>[2]
 ): Promise<void> => {
+  // Loaded with the first pull: what works offline starts without it.
+  const { isChangeMessage, isControlMessage, ShapeStream } = await import("@electric-sql/client")
   const stop = new AbortController()
   let fail: (error: unknown) => void = () => {}
   let finish: () => void = () => {}

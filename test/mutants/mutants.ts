@@ -2,6 +2,7 @@
 import { billing_mutants } from "./billing.ts"
 import { guard_mutants } from "./guards.ts"
 import { kernel_mutants, rule_mutants } from "./in-core.ts"
+import { link_mutants } from "./links.ts"
 import type { Mutant } from "./mutant.ts"
 import { outbox_mutants, replica_mutants } from "./on-device.ts"
 import { reader_mutants, verdict_mutants } from "./on-server.ts"
@@ -16,5 +17,6 @@ export const mutants: ReadonlyArray<Mutant> = [
   ...kernel_mutants,
   ...rule_mutants,
   ...serving_mutants,
-  ...billing_mutants
+  ...billing_mutants,
+  ...link_mutants
 ]

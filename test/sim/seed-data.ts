@@ -187,5 +187,27 @@ export const seed_data: ReadonlyArray<Request> = [
   }),
   write("opportunities/10/items", { name: "Cables", item_id: 5, quantity: 2, unit_price: 333 }),
   write("opportunities/10/convert_to_quotation"),
-  write("opportunities/10/convert_to_order")
+  write("opportunities/10/convert_to_order"),
+  // Orders to a supplier: drafts, sent ones and a cancelled one; of every other one goods are bought.
+  ...times(6, (at) =>
+    write("purchase_orders", {
+      supplier_id: 2,
+      store_id: 1,
+      subject: `Supply ${at}`,
+      po_type: at % 2 === 0 ? "sub_hire" : "purchase",
+      starts_at: "2026-08-01T09:00:00Z",
+      ends_at: "2026-08-20T09:00:00Z",
+      items: [
+        { product_id: 5, quantity: "4", unit_cost: 250 },
+        { name: "Transport", quantity: "1", unit_cost: 3_333 }
+      ]
+    })
+  ),
+  ...times(4, (at) => write(`purchase_orders/${at + 2}/send`)),
+  write("purchase_orders/5/cancel", { reason: "No job" }),
+  // Papers of an order and of an invoice; where nobody draws them they stay pending.
+  ...["quotation", "order_confirmation", "pick_list"].map((document_type) =>
+    write("documents/generate", { document_type, documentable_type: "Opportunity", documentable_id: 10 })
+  ),
+  write("documents/generate", { document_type: "invoice", documentable_type: "Invoice", documentable_id: 1 })
 ]

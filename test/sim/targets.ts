@@ -154,6 +154,28 @@ const rowsOfInvoice = async (random: Random): Promise<Json> =>
 const someOf = (random: Random, most: number): number =>
   random.pick([1, Math.ceil(most / 2), most, most, most + (random.happens(0.2) ? 1 : 0)])
 
+/** Decimals with two places are whole hundredths in a replica's file. */
+const hundred = 100
+const purchaseOrder =
+  (where: string): Maker =>
+  async (random, look) => {
+    const found = await one(
+      random,
+      look,
+      `select id from purchase_orders where deleted_at is null and ${where} order by id desc`
+    )
+    return found === undefined ? undefined : { params: { id: number(found) } }
+  }
+const linesOfOrder = async (random: Random, look: Look): Promise<Json> => {
+  const product = await one(random, look, "select id from products where deleted_at is null order by id desc")
+  return Array.from({ length: 1 + random.below(3) }, (_, at) => ({
+    ...(random.happens(0.6) ? { product_id: number(product) } : { name: `Goods ${at + 1}` }),
+    quantity: random.pick(["1", "2", "3"]),
+    unit_cost: 100 + random.below(9_000)
+  }))
+}
+const hire_window = { starts_at: "2026-08-01T09:00:00Z", ends_at: "2026-08-20T09:00:00Z" }
+
 export const targets: { readonly [endpoint: string]: Maker } = {
   "invoices.create": async (random, look) => {
     const found = await one(
@@ -202,6 +224,81 @@ export const targets: { readonly [endpoint: string]: Maker } = {
       return { items: [{ invoice_item_id: number(item), quantity: random.pick(["1", "0.5", "2"]) }] }
     }
   ),
+  "purchase_orders.create": async (random, look) => {
+    const found = await one(
+      random,
+      look,
+      "select id from members where deleted_at is null and membership_type in ('organisation', 'contact') order by id desc"
+    )
+    return {
+      body: {
+        supplier_id: number(found),
+        store_id: 1,
+        po_type: random.pick(["sub_hire", "sub_hire", "purchase"]),
+        currency: "GBP",
+        ...(random.happens(0.8) ? hire_window : {}),
+        items: await linesOfOrder(random, look)
+      }
+    }
+  },
+  "purchase_orders.update": withBody(purchaseOrder("status = 'draft'"), async (random, look) => ({
+    subject: `Supply ${random.below(30)}`,
+    ...(random.happens(0.5) ? { items: await linesOfOrder(random, look) } : {}),
+    ...(random.happens(0.3) ? hire_window : {})
+  })),
+  "purchase_orders.delete": purchaseOrder("status = 'draft'"),
+  "purchase_orders.send": withBody(purchaseOrder("status = 'draft'"), async (random) =>
+    random.happens(0.5) ? { email: `supplier${random.below(9)}@example.com` } : {}
+  ),
+  "purchase_orders.receive": withBody(
+    purchaseOrder("status in ('sent', 'partially_received')"),
+    async (random, look, { id }) => {
+      // Now and then also what came in full, or more than is to come.
+      const rows = await look(
+        "select i.id, i.quantity - i.received_quantity as rest, p.stock_method from purchase_order_items i " +
+          "left join products p on p.id = i.product_id where i.purchase_order_id = ? order by i.id",
+        [Number(id)]
+      )
+      const to_come = rows.filter((row) => number(row, "rest") > 0)
+      const some = random.happens(0.9) ? to_come : rows
+      return {
+        lines: some.slice(0, 1 + random.below(3)).map((row) => {
+          const rest = Math.max(1, Math.ceil(number(row, "rest") / hundred))
+          const quantity = someOf(random, rest)
+          const serials = number(row, "stock_method") === 2 && random.happens(0.6)
+          return {
+            item_id: number(row),
+            quantity,
+            ...(serials ? { serial_numbers: Array.from({ length: quantity }, () => `SN-${random.below(4_000)}`) } : {})
+          }
+        })
+      }
+    }
+  ),
+  "purchase_orders.return": withBody(
+    purchaseOrder("po_type = 'sub_hire' and status in ('partially_received', 'received') and returned_at is null"),
+    async (random, look, { id }) => {
+      if (random.happens(0.5)) return {}
+      const item = await one(
+        random,
+        look,
+        "select id from purchase_order_items where received_quantity > returned_quantity and purchase_order_id = ?",
+        [Number(id)]
+      )
+      return item === undefined ? {} : { lines: [{ item_id: number(item), quantity: "1" }] }
+    }
+  ),
+  "opportunities.resolve_shortages": withBody(deal(`has_shortage and ${workable}`), async (random, look) => ({
+    resolution: random.pick(["sub_hire", "sub_hire", "purchase"]),
+    supplier_id: number(
+      await one(
+        random,
+        look,
+        "select id from members where deleted_at is null and membership_type in ('organisation', 'contact') order by id desc"
+      )
+    )
+  })),
+  "purchase_orders.cancel": withBody(purchaseOrder("status in ('draft', 'sent')"), async () => ({})),
   "attachments.create": async (random, look) => {
     const { table, type } = random.pick(attachables)
     const found = await one(random, look, `select id from "${table.name}" where deleted_at is null order by id desc`)
@@ -595,5 +692,23 @@ export const targets: { readonly [endpoint: string]: Maker } = {
     label: `Named ${random.below(30)}`
   })),
   "opportunities.delete_version": version("not v.is_active"),
-  "opportunities.acknowledge_shortages": deal("has_shortage")
+  "opportunities.acknowledge_shortages": deal("has_shortage"),
+  // Waited for: what a job drew later would be recorded at any moment.
+  "documents.generate": async (random, look) => {
+    const found = await one(random, look, "select id from opportunities where deleted_at is null order by id desc")
+    return {
+      body: {
+        document_type: random.pick(["quotation", "order_confirmation", "pick_list"]),
+        documentable_type: "Opportunity",
+        documentable_id: number(found),
+        store_id: null,
+        async: false
+      }
+    }
+  },
+  "documents.batch": async () => ({
+    body: { document_type: "quotation", documentable_type: "Opportunity", documentable_ids: [987_654_321] }
+  }),
+  "documents.finalise": row("id", "documents", "status = 'generated'"),
+  "documents.void": row("id", "documents", "status in ('generated', 'finalised')")
 }

@@ -37,7 +37,14 @@ const flows: ReadonlyArray<readonly [string, number]> = [
   ["invoices.pay", 3],
   ["invoices.refund", 1],
   ["invoices.credit", 1],
-  ["invoices.void", 1]
+  ["invoices.void", 1],
+  ["purchase_orders.create", 2],
+  ["purchase_orders.update", 1],
+  ["purchase_orders.send", 2],
+  ["purchase_orders.receive", 3],
+  ["purchase_orders.return", 1],
+  ["opportunities.resolve_shortages", 1],
+  ["purchase_orders.cancel", 1]
 ]
 const often = flows.flatMap(([name, times]) => Array<string>(times).fill(name))
 const kindNamed = new Map(commandKinds.map((kind) => [kind.name, kind]))

@@ -85,10 +85,9 @@ describe.each(engines)("documents of a device on %s", (engine) => {
     ).body
     await device.sync()
     expect((await ask(device, "POST", `/documents/${document.id}/finalise`)).body.document.status).toBe("finalised")
-    expect((await ask(device, "POST", `/documents/${document.id}/void`, { reason: "No" })).body.document).toMatchObject({
-      status: "voided",
-      void_reason: "No"
-    })
+    expect((await ask(device, "POST", `/documents/${document.id}/void`, { reason: "No" })).body.document).toMatchObject(
+      { status: "voided", void_reason: "No" }
+    )
     expect(await device.sync()).toMatchObject({ accepted: 2, conflicts: 0 })
     expect(await grounds.replicaTables("van")).toEqual(await grounds.serverTables())
   })

@@ -16,7 +16,8 @@ const other_words: { readonly [word: string]: string } = {
   quote: "opportunity",
   unit: "stock_level",
   asset: "stock_level",
-  case: "container"
+  case: "container",
+  po: "purchase_order"
 }
 const shown_words = ["member", "product", "order", "activity", "container", "unit"]
 

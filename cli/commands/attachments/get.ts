@@ -1,14 +1,12 @@
 /** `attachments get`: from where the file waits to be sent, or from the server by its signed address. */
-import { createHash } from "node:crypto"
-import { existsSync } from "node:fs"
-import { readFile, writeFile } from "node:fs/promises"
-import { shownFileName } from "../../../core/values/file-name.ts"
+import { readFile } from "node:fs/promises"
 import { rowIn } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { CliError, exit_codes, usageError } from "../../exit-codes.ts"
 import { profileExists } from "../../profile-folder.ts"
 import { type Flags, textFlag } from "../../program.ts"
 import { looksLikeId } from "../../resolve-id.ts"
+import { signedFile, writeAs } from "../../signed-file.ts"
 
 interface Fetched {
   readonly name: string
@@ -21,10 +19,7 @@ export const getAttachment = async (context: CommandContext, id: string, flags: 
   const { content, from, name } = await fetched(context, id)
   const given = textFlag(flags, "output")
   if (given === "-") return context.printContent(content)
-  const file = given ?? shownFileName(name)
-  if (given === undefined && existsSync(file))
-    throw usageError(`${file} is here already.`, "Name another file with -o; that one is then written over.")
-  await writeFile(file, content, given === undefined ? { flag: "wx" } : {})
+  const file = await writeAs(name, content, given)
   if (context.options.json === true)
     return context.printJson({ attachment: { id: Number(id), file, bytes: content.length, from } })
   context.note(`Wrote ${file}, ${content.length} bytes${from === "here" ? ", which wait here to be sent" : ""}.`)
@@ -42,21 +37,7 @@ const fetched = async (context: CommandContext, id: string): Promise<Fetched> =>
   const answer = await context.requestAtServer({ method: "GET", path: `/api/v1/attachments/${id}` })
   if (answer.status >= 400) throw (await import("../../response-errors.ts")).responseError(answer)
   const row = rowIn(answer.body, "attachment")
-  const address = new URL(String(row["url"]))
-  // Its path and signature count; the server may be reached by another address than the one it calls its own.
-  const file = await context.requestAtServer({
-    method: "GET",
-    path: address.pathname,
-    query: [...address.searchParams]
-  })
-  if (file.status >= 400) throw (await import("../../response-errors.ts")).responseError(file)
-  const content =
-    file.content !== undefined && "text" in file.content ? Buffer.from(file.content.text) : Buffer.alloc(0)
-  const sha256 = known?.sha256 ?? /"([0-9a-f]{64})"/.exec(file.headers?.["etag"] ?? "")?.[1]
-  if (sha256 !== undefined && sha256 !== createHash("sha256").update(content).digest("hex"))
-    throw new CliError(exit_codes.failed, "What arrived is not the file that was attached; nothing was written.", {
-      way_out: "Try again; where it stays so, the server's store of files is damaged."
-    })
+  const { content } = await signedFile(context, String(row["url"]), known?.sha256)
   return { name: String(row["original_name"]), content, from: "server" }
 }
 

@@ -4,19 +4,20 @@ import { exact } from "../../../core/values/decimal.ts"
 import { rowIn } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { CliError, exit_codes, usageError } from "../../exit-codes.ts"
-import { notePending, printAnswer } from "../../output/print.ts"
+import { printAnswer } from "../../output/print.ts"
 import { parseMomentIn } from "../../parse-time.ts"
 import { type Flags, listFlag, textFlag } from "../../program.ts"
 import { resolveStore } from "../../resolve-id.ts"
 import { present } from "../quote/parts.ts"
-import { invoicePath, rowsOfInvoice, showInvoice } from "./show.ts"
+import { brief_includes, printBrief } from "./brief.ts"
+import { invoicePath, rowsOfInvoice } from "./show.ts"
 
-/** Sends what moves money, and shows what it made of the invoice. */
+/** Sends what moves money, and says what it made of the invoice. */
 const carryOut = async (context: CommandContext, path: string, what: string, body: JsonObject): Promise<void> => {
-  const answer = await context.ask({ method: "POST", path: `${path}/${what}`, body })
+  const query = context.options.json === true ? [] : brief_includes
+  const answer = await context.ask({ method: "POST", path: `${path}/${what}`, query, body })
   if (context.options.plan === true || context.options.json === true) return printAnswer(context, answer)
-  await showInvoice(context, path.slice(path.lastIndexOf("/") + 1), {})
-  notePending(context, answer)
+  printBrief(context, answer)
 }
 
 /** What is outstanding, or what the customer is owed; exit 5 where that is nothing. */

@@ -29,4 +29,20 @@ export const declare = (program: Command): void => {
     const { showHistory } = await import("./history.ts")
     await showHistory(context, await opportunityPath(context, order), flags)
   })
+  const print = orders
+    .command("print")
+    .description("A paper of an order, made here from the replica: pick list, delivery note, return note, …")
+    .argument("<order>", "id or number")
+    .addOption(
+      new Option("--type <type>", "which paper")
+        .choices(["pick_list", "delivery_note", "return_note", "quotation", "order_confirmation"])
+        .makeOptionMandatory()
+    )
+    .addOption(new Option("--format <format>", "a PDF, or one page that stands alone").choices(["pdf", "html"]))
+    .option("-o, --output <file>", "write there, - for standard output (default: a file named after the paper)")
+    .option("--keep", "have the office keep it as a document, which gets its number there")
+  withAction(print, async (context, [order = ""], flags) => {
+    const { printOrder } = await import("./print.ts")
+    await printOrder(context, order, flags)
+  })
 }

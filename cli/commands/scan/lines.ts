@@ -35,6 +35,18 @@ export const countedCode = (text: string): { readonly code: string; readonly qua
   const [, code, quantity] = /^(.+?)\s*\*\s*(\d{1,6})$/s.exec(text) ?? []
   return code === undefined ? { code: text, quantity: undefined } : { code, quantity: Number(quantity) }
 }
+/** The line of a bulk product on which so much can still go out or come back, as two lines may be of one product. */
+const bulkLineFor = (
+  lines: Lines,
+  product_id: number,
+  action: "dispatch" | "return",
+  quantity: number
+): JsonObject | undefined => {
+  const [from, to] =
+    action === "dispatch" ? ["quantity", "dispatched_quantity"] : ["dispatched_quantity", "returned_quantity"]
+  const has = (line: JsonObject): boolean => Number(line[from ?? ""]) - Number(line[to ?? ""]) >= quantity
+  return lines.find((line) => (line["item_id"] ?? line["itemable_id"]) === product_id && has(line))
+}
 /** Dispatches or returns a quantity of a bulk product. */
 export const moveBulk = async (
   context: CommandContext,
@@ -46,7 +58,7 @@ export const moveBulk = async (
 ): Promise<{ readonly done: string }> => {
   const product_id = await findIdByName(context, "products", code)
   if (product_id === undefined) throw new CliError(exit_codes.not_found, "no unit and no product has this code")
-  const line = lineFor(lines, product_id)
+  const line = bulkLineFor(lines, product_id, action, quantity) ?? lineFor(lines, product_id)
   if (line === undefined) throw new CliError(exit_codes.conflict, `${String(code)} is not on this order`)
   await context.ask({
     method: "PATCH",

@@ -6,9 +6,10 @@ import { invalidField, type Rejection } from "../../kernel/rejection.ts"
 import type { NewRow } from "../../kernel/stored-schema.ts"
 import { taxSummary } from "../amounts.ts"
 import { creditNoteIssued, invoiceChange } from "../events.ts"
+import { isInFuture } from "../future.ts"
 import { nextDocumentNumber } from "../numbering/series.ts"
 import { balanceAfter } from "../payments/balance.ts"
-import { amountOf, invoiceName, isInFuture, noMoneyReason } from "../payments/decide.ts"
+import { amountOf, invoiceName, noMoneyReason } from "../payments/decide.ts"
 import {
   type CreditNoteItemRow,
   credit_note_items,

@@ -2,37 +2,11 @@
 import { Effect } from "effect"
 import { type Answer, type Endpoint, get } from "../../kernel/endpoint.ts"
 import { choice } from "../../kernel/field.ts"
-import { invalidField, type Rejection } from "../../kernel/rejection.ts"
-import type { Settings } from "../../kernel/settings.ts"
 import { contentDisposition } from "../../values/file-name.ts"
 import { credit_notes_path, one, one_credit_note, path, read, read_credit_notes } from "../paths.ts"
-import { type CreditNoteRow, type InvoiceRow } from "../schema.ts"
-import { eInvoice } from "./build.ts"
-import { ciiText } from "./cii.ts"
-import { creditNoteSource, invoiceSource } from "./facts.ts"
 import type { EInvoiceForm } from "./model.ts"
-import type { Source } from "./source.ts"
-import { ublText } from "./ubl.ts"
 
-const writers = { ubl: ublText, cii: ciiText }
-
-const textOf = (source: Source, form: EInvoiceForm): Effect.Effect<string, Rejection> =>
-  Effect.map(Effect.fromResult(eInvoice(source, form)), writers[form])
-const without_number = invalidField("number", "It has no number yet: sync first, the server gives it.")
-
-/** The invoice as XML; refused for drafts, voids and proformas, and where something is missing. */
-export const invoiceXml = Effect.fnUntraced(function* (invoice: InvoiceRow, settings: Settings, form: EInvoiceForm) {
-  if (invoice.type === "proforma")
-    return yield* invalidField("type", "A proforma is no invoice, so there is no e-invoice of it.")
-  if (invoice.status === "draft") return yield* invalidField("status", "A draft is no invoice yet: issue it first.")
-  if (invoice.status === "voided") return yield* invalidField("status", "The invoice was voided.")
-  if (invoice.number === null) return yield* without_number
-  return yield* textOf(yield* invoiceSource(invoice, settings), form)
-})
-export const creditNoteXml = Effect.fnUntraced(function* (note: CreditNoteRow, settings: Settings, form: EInvoiceForm) {
-  if (note.number === null) return yield* without_number
-  return yield* textOf(yield* creditNoteSource(note, settings), form)
-})
+const writing = Effect.promise(() => import("./write.ts"))
 
 const asked = {
   produces: "application/xml",
@@ -59,7 +33,10 @@ const invoice = get(`${path}/{id}/xml`, {
   params: one,
   run: ({ rows, settings, values }) => {
     const form = values.format ?? "ubl"
-    return Effect.map(invoiceXml(rows.id, settings, form), (text) => file(`invoice-${rows.id.number}`, form, text))
+    return Effect.map(
+      Effect.flatMap(writing, ({ invoiceXml }) => invoiceXml(rows.id, settings, form)),
+      (text) => file(`invoice-${rows.id.number}`, form, text)
+    )
   }
 })
 const creditNote = get(`${credit_notes_path}/{id}/xml`, {
@@ -70,8 +47,9 @@ const creditNote = get(`${credit_notes_path}/{id}/xml`, {
   params: one_credit_note,
   run: ({ rows, settings, values }) => {
     const form = values.format ?? "ubl"
-    return Effect.map(creditNoteXml(rows.id, settings, form), (text) =>
-      file(`credit-note-${rows.id.number}`, form, text)
+    return Effect.map(
+      Effect.flatMap(writing, ({ creditNoteXml }) => creditNoteXml(rows.id, settings, form)),
+      (text) => file(`credit-note-${rows.id.number}`, form, text)
     )
   }
 })

@@ -3,7 +3,6 @@ import { Effect } from "effect"
 import { baseCurrency, type Settings, settingText } from "../../kernel/settings.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { opportunities } from "../../opportunities/schema.ts"
-import { tax_rates, type VatCategoryWord } from "../../reference-data/tax.ts"
 import { stores } from "../../stores/stores.ts"
 import { zoneOf } from "../../values/zone.ts"
 import { buyerOf, sellerOf } from "../parties.ts"
@@ -15,16 +14,9 @@ import {
   invoices,
   type NamedParty
 } from "../schema.ts"
-import type { VatCategory } from "./model.ts"
-import type { RateReport, Source } from "./source.ts"
+import { ratesReported, vatReportsNow } from "./rates.ts"
+import type { Source } from "./source.ts"
 
-const categories: { readonly [K in VatCategoryWord]: VatCategory } = {
-  standard: "S",
-  zero: "Z",
-  exempt: "E",
-  reverse_charge: "AE",
-  outside: "O"
-}
 const in_order = { order: ["sort_order", "id"] }
 
 export const invoiceSource = Effect.fnUntraced(function* (invoice: InvoiceRow, settings: Settings) {
@@ -35,7 +27,7 @@ export const invoiceSource = Effect.fnUntraced(function* (invoice: InvoiceRow, s
     items.flatMap(({ deposit_invoice_id }) => deposit_invoice_id ?? [])
   )
   return {
-    ...(yield* commonSource(invoice, items, settings)),
+    ...(yield* commonSource(invoice, items, invoice.vat_reports, settings)),
     kind: invoice.type === "deposit" ? "deposit" : "invoice",
     issued_at: invoice.issued_at ?? invoice.created_at,
     due_at: invoice.due_at,
@@ -57,7 +49,7 @@ export const creditNoteSource = Effect.fnUntraced(function* (note: CreditNoteRow
     )).map((row) => [row.id, row])
   )
   return {
-    ...(yield* commonSource(note, items, settings)),
+    ...(yield* commonSource(note, items, invoice?.vat_reports ?? null, settings)),
     kind: "credit_note",
     issued_at: note.issued_at,
     due_at: null,
@@ -84,6 +76,7 @@ type Document = InvoiceRow | CreditNoteRow
 const commonSource = Effect.fnUntraced(function* (
   document: Document,
   items: ReadonlyArray<{ readonly tax_rate_id: number | null }>,
+  vat_reports: InvoiceRow["vat_reports"],
   settings: Settings
 ) {
   const store = yield* Store
@@ -117,28 +110,8 @@ const commonSource = Effect.fnUntraced(function* (
             bic: said("invoicing", "bic")?.toUpperCase() ?? null,
             holder: said("invoicing", "account_holder")
           },
-    rates: yield* ratesOf(items),
-    untaxed: {
-      name: "",
-      category: said("einvoice", "untaxed_category") === "outside" ? "O" : "E",
-      reason: said("einvoice", "untaxed_reason")
-    }
+    ...ratesReported(vat_reports, yield* vatReportsNow(items, settings))
   } satisfies Partial<Source>
-})
-
-const ratesOf = Effect.fnUntraced(function* (items: ReadonlyArray<{ readonly tax_rate_id: number | null }>) {
-  const ids = new Set(items.flatMap(({ tax_rate_id }) => tax_rate_id ?? []))
-  const rows = yield* (yield* Store).getMany(tax_rates, [...ids])
-  return new Map<number, RateReport>(
-    rows.map((row) => [
-      row.id,
-      {
-        name: row.name,
-        category: row.vat_category === null ? null : categories[row.vat_category],
-        reason: row.exemption_reason
-      }
-    ])
-  )
 })
 
 const windowOf = (

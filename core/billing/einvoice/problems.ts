@@ -111,7 +111,8 @@ const rowProblems = (
     when(
       [...amounts, source.subtotal, source.tax_total, source.total].some((one) => !fits(one, source.currency_code)),
       "currency_code",
-      `An e-invoice has two decimals at most, and this has thousandths of ${source.currency_code}: send it as PDF.`
+      `EN 16931 gives amounts two decimals at most, and this document has thousandths of ${source.currency_code}: ` +
+        "send its PDF instead. Where every amount and its tax come to whole hundredths there is an e-invoice."
     ),
     when(
       vatSums(rows, vats).some((one) => isOtherTax(one, source.currency_code)),

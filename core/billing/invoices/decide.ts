@@ -21,8 +21,16 @@ import {
   invoiceUpdated,
   invoiceVoided
 } from "../events.ts"
+import { isInFuture } from "../future.ts"
 import { nextDocumentNumber } from "../numbering/series.ts"
-import { invoice_statuses, type InvoiceItemRow, type InvoiceRow, invoices, type NamedParty } from "../schema.ts"
+import {
+  invoice_statuses,
+  type InvoiceItemRow,
+  type InvoiceRow,
+  invoices,
+  type NamedParty,
+  type VatReport
+} from "../schema.ts"
 import type { CreateValues, SentItem, UpdateValues } from "./fields.ts"
 import { type ItemFacts, itemsFrom, taxedItems } from "./items.ts"
 
@@ -225,6 +233,7 @@ export interface IssueFacts {
   readonly member: MemberRow | undefined
   readonly billed_to: NamedParty | null
   readonly billed_by: NamedParty
+  readonly vat_reports: ReadonlyArray<VatReport>
   /** Deposits its rows take off that an issued invoice takes off already, or that were undone. */
   readonly spent_deposits: ReadonlyArray<string>
   /** Deposits its rows take more off for than is left of them, because part was credited. */
@@ -260,7 +269,7 @@ export const issueInvoice = (
         )
       )
     const issued_at = asked.issued_at ?? context.now
-    if (issued_at > context.now)
+    if (isInFuture(issued_at, context.now))
       return yield* Result.fail(invalidField("issued_at", "The issued at field must not be in the future."))
     const due_at = asked.due_at ?? row.due_at ?? plusDays(issued_at, row.payment_terms_days ?? termsOf(member))
     if (due_at < issued_at)
@@ -273,7 +282,8 @@ export const issueInvoice = (
       issued_at,
       due_at,
       billed_to: facts.billed_to,
-      billed_by: facts.billed_by
+      billed_by: facts.billed_by,
+      vat_reports: facts.vat_reports
     }
     return { events: [invoiceIssued.make(invoiceChange(row, set))], result: { id: row.id } }
   })

@@ -1,12 +1,14 @@
 /** Endpoints of payments and refunds (rules/billing 1.4). Who writes to one invoice waits for who did before. */
 import { Effect, Schema } from "effect"
 import * as Shown from "../../kernel/answer-schema.ts"
-import { command, type Endpoint, type Input } from "../../kernel/endpoint.ts"
+import { command, type Endpoint, type Failure, type Input } from "../../kernel/endpoint.ts"
 import { wholeNumber } from "../../kernel/field-schema.ts"
 import { created, renderById, viewContext } from "../../kernel/resource.ts"
+import { Store } from "../../kernel/store/store.ts"
 import { one, path } from "../paths.ts"
 import { invoiceResource, paymentResource } from "../resources.ts"
-import { type MovedResult, recordPayment, recordRefund } from "./decide.ts"
+import { payments } from "../schema.ts"
+import { type MovedResult, no_payment_named, recordPayment, recordRefund, type RefundFacts } from "./decide.ts"
 import { paymentFields, refundFields } from "./schema.ts"
 
 const record = { ability: "payments:write", permission: "payments.record" } as const
@@ -20,6 +22,19 @@ const both = ({ id, payment_id }: MovedResult, input: Input) =>
     row: renderById(paymentResource, payment_id, [], viewContext(input)),
     invoice: renderById(invoiceResource, id, input.query, viewContext(input))
   })
+
+const refundFacts = Effect.fnUntraced(function* (
+  payment_id: number | null
+): Effect.fn.Return<RefundFacts, Failure, Store> {
+  const store = yield* Store
+  const payment = payment_id === null ? undefined : yield* store.get(payments, payment_id)
+  if (payment === undefined) return no_payment_named
+  const moved = yield* store.find(payments, { invoice_id: payment.invoice_id })
+  return {
+    payment,
+    refunded: moved.filter((one) => one.payment_id === payment.id).reduce((sum, { amount }) => sum + amount, 0)
+  }
+})
 
 const pay = command("POST", `${path}/{id}/payments`, {
   answer: { payment: Shown.row(() => paymentResource), invoice: Shown.row(() => invoiceResource) },
@@ -44,8 +59,8 @@ const refund = command("POST", `${path}/{id}/refunds`, {
   params: one,
   fields: refundFields,
   result,
-  facts: () => Effect.void,
-  decide: (_facts, input, context) => recordRefund(input.rows.id, input.values, context),
+  facts: ({ values }) => refundFacts(values.payment_id ?? null),
+  decide: (facts, input, context) => recordRefund(input.rows.id, facts, input.values, context),
   respond: (done, input) =>
     Effect.map(both(done, input), ({ row, invoice }) => created({ refund: row.payment, invoice: invoice.invoice }))
 })

@@ -5,8 +5,8 @@ import type { ValuesOf } from "../../kernel/field.ts"
 import { invalidField, type Rejection } from "../../kernel/rejection.ts"
 import type { NewRow } from "../../kernel/stored-schema.ts"
 import { formatMoney } from "../../values/money.ts"
-import { plusMinutes } from "../../values/time.ts"
 import { invoiceChange, paymentRecorded, paymentRefunded } from "../events.ts"
+import { isInFuture } from "../future.ts"
 import { invoice_statuses, type InvoiceRow, type PaymentRow, payments } from "../schema.ts"
 import { balanceAfter } from "./balance.ts"
 import type { refundFields } from "./schema.ts"
@@ -19,11 +19,6 @@ export interface MovedResult {
 }
 type Refused = Result.Result<never, Rejection>
 const refuse = (field: string, text: string): Refused => Result.fail(invalidField(field, text))
-
-/** Clocks of machines differ by this much at most; what is said to be later than that has not happened yet. */
-const clocks_apart_minutes = 5
-/** Nothing moves, and nothing is issued, in the future. */
-export const isInFuture = (at: string, now: string): boolean => at > plusMinutes(now, clocks_apart_minutes)
 
 export const invoiceName = ({ number, id }: Pick<InvoiceRow, "number" | "id">): string =>
   number === null ? `Invoice ${id}` : `Invoice ${number}`
@@ -77,7 +72,8 @@ const paymentRow = (
   reason: input.reason ?? null,
   paid_at: input.paid_at ?? context.now,
   recorded_by: context.viewer.user_id || null,
-  external_id: input.external_id ?? null
+  external_id: input.external_id ?? null,
+  payment_id: input.payment_id ?? null
 })
 
 export const recordPayment = (invoice: InvoiceRow, input: MovedMoney, context: DecideContext): Decided<MovedResult> => {
@@ -105,7 +101,42 @@ export const recordPayment = (invoice: InvoiceRow, input: MovedMoney, context: D
   })
 }
 
-export const recordRefund = (invoice: InvoiceRow, input: MovedMoney, context: DecideContext): Decided<MovedResult> => {
+/** What a refund that names its payment must know of it. */
+export interface RefundFacts {
+  /** The payment it names; undefined where it names none. */
+  readonly payment: PaymentRow | undefined
+  /** What refunds that name the same payment came to. */
+  readonly refunded: number
+}
+export const no_payment_named: RefundFacts = { payment: undefined, refunded: 0 }
+/** Why the payment that a refund names cannot be the one it gives back. */
+const namedRefusal = (
+  invoice: InvoiceRow,
+  { amount = 0, payment_id }: MovedMoney,
+  { payment, refunded }: RefundFacts
+): Rejection | undefined => {
+  if (payment_id === null || payment_id === undefined) return undefined
+  if (payment === undefined || payment.invoice_id !== invoice.id || payment.kind !== "payment")
+    return invalidField(
+      "payment_id",
+      `${invoiceName(invoice)} has no payment ${payment_id}; name one of its own, or none.`
+    )
+  const left = payment.amount - refunded
+  return amount > left
+    ? invalidField(
+        "amount",
+        `The refund of ${amountOf(amount, invoice)} is more than the ${amountOf(left, invoice)} that are left of ` +
+          `payment ${payment.id}; refund that much or less of it.`
+      )
+    : undefined
+}
+
+export const recordRefund = (
+  invoice: InvoiceRow,
+  facts: RefundFacts,
+  input: MovedMoney,
+  context: DecideContext
+): Decided<MovedResult> => {
   const common = commonRefusal(invoice, input, context, "refund")
   if (common !== undefined) return Result.fail(common)
   const amount = input.amount ?? 0
@@ -117,6 +148,8 @@ export const recordRefund = (invoice: InvoiceRow, input: MovedMoney, context: De
       `The refund of ${amountOf(amount, invoice)} is more than the ${amountOf(invoice.amount_paid, invoice)} that are ` +
         "paid; refund that much or less."
     )
+  const named = namedRefusal(invoice, input, facts)
+  if (named !== undefined) return Result.fail(named)
   const payment = paymentRow("refund", invoice, input, context)
   const set = balanceAfter(invoice, { paid: -amount }, payment.paid_at)
   return Result.succeed({

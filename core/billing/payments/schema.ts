@@ -1,5 +1,5 @@
 /** What requests about payments and refunds hold (rules/billing 1.4). */
-import { choice, longText, money, text, timestamp } from "../../kernel/field.ts"
+import { choice, integer, longText, money, text, timestamp } from "../../kernel/field.ts"
 import { payment_methods } from "../schema.ts"
 
 const moved = {
@@ -18,4 +18,12 @@ const moved = {
   currency_code: text({ nullable: true, max: 3, format: "currency", input_only: true, describe: "As currency" })
 }
 export const paymentFields = moved
-export const refundFields = { ...moved, reason: longText({ nullable: true, max: 1_000 }) }
+export const refundFields = {
+  ...moved,
+  reason: longText({ nullable: true, max: 1_000 }),
+  payment_id: integer({
+    nullable: true,
+    names: "payments",
+    describe: "The payment that is given back, in part or whole; one of the same invoice"
+  })
+}

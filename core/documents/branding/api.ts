@@ -1,4 +1,51 @@
 /** How documents look and what they say around their facts, by store and type (rules/billing 3). */
-import type { Endpoint } from "../../kernel/endpoint.ts"
+import { Result } from "effect"
+import type { Slice } from "../../kernel/catalogue.ts"
+import { type Access, crudResource } from "../../kernel/crud-resource.ts"
+import { invalidField } from "../../kernel/rejection.ts"
+import { resource } from "../../kernel/resource.ts"
+import { stores } from "../../stores/stores.ts"
+import { document_layouts, layoutFields } from "../schema.ts"
+import { scopeOf } from "./brand.ts"
 
-export const layoutEndpoints: ReadonlyArray<Endpoint> = []
+const layoutResource = resource({
+  singular: "document_layout",
+  heading: "Set-up",
+  table: document_layouts,
+  filters: ["store_id", "document_type", "created_at", "updated_at"],
+  sorts: ["store_id", "document_type", "created_at", "updated_at"],
+  aliases: { type: "document_type" },
+  includes: { store: { kind: "brief", via: "store_id", table: stores } }
+})
+const access: Access = {
+  read: "documents:read",
+  write: "documents:write",
+  view: "documents.view",
+  create: "settings.manage",
+  edit: "settings.manage",
+  delete: "settings.manage"
+}
+
+const layouts = crudResource({
+  resource: layoutResource,
+  fields: layoutFields,
+  path: "/api/v1/document_layouts",
+  access,
+  rules: {
+    save: ({ next }) =>
+      next.accent !== null && !/^#[0-9a-f]{6}$/i.test(next.accent)
+        ? Result.fail(invalidField("accent", "The accent field must be a colour such as #1f4e79."))
+        : Result.succeed({
+            set: { accent: next.accent?.toLowerCase() ?? null, scope: scopeOf(next.store_id, next.document_type) }
+          })
+  }
+})
+
+/**
+ * Changed on a server only: it alone can tell whether a text names fields that there are, and a device would find out
+ * long after whoever wrote it has left.
+ */
+export const layoutsSlice: Slice = {
+  ...layouts,
+  endpoints: layouts.endpoints?.map((one) => (one.method === "GET" ? one : { ...one, server_only: true })) ?? []
+}

@@ -6,15 +6,8 @@ import { dateText, moneyText, quantityText } from "../../print/format.ts"
 import { formatMoney } from "../../values/money.ts"
 import { dayOf } from "../../values/zone.ts"
 
-export const field_types = {
-  string: "Text",
-  date: "A day, written in the document's language",
-  number: "A number, written in the document's language",
-  currency: "An amount with its currency, written in the document's language",
-  boolean: "True or false, for conditions",
-  collection: "Rows to go through: {% for item in items %}"
-} as const
-export type FieldType = keyof typeof field_types
+/** Days, numbers and amounts are texts, written in the document's language; a boolean is for conditions. */
+export type FieldType = "string" | "date" | "number" | "currency" | "boolean" | "collection"
 
 /** How values are written. */
 export interface Written {

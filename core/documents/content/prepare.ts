@@ -11,7 +11,7 @@ import { prepareCreditNote, prepareInvoice } from "./invoices.ts"
 import { preparePurchase } from "./purchase.ts"
 import { prepareSales } from "./sales.ts"
 import type { DocumentSource, PreparedDocument } from "./source.ts"
-import { warehousePaper } from "./warehouse.ts"
+import { prepareWarehousePaper } from "./warehouse-brand.ts"
 
 export type { DocumentSource, PreparedDocument } from "./source.ts"
 
@@ -23,9 +23,9 @@ type Prepare = (
 const prepare_by_type: { readonly [T in DocumentType]: Prepare } = {
   quotation: prepareSales,
   order_confirmation: prepareSales,
-  pick_list: warehousePaper,
-  delivery_note: warehousePaper,
-  return_note: warehousePaper,
+  pick_list: prepareWarehousePaper,
+  delivery_note: prepareWarehousePaper,
+  return_note: prepareWarehousePaper,
   invoice: prepareInvoice,
   proforma_invoice: prepareInvoice,
   deposit_invoice: prepareInvoice,

@@ -164,7 +164,6 @@ export const purchaseDocument = (paper: PurchasePaper, options: PaperOptions): P
           [words.number, order.number],
           [words.date, dayText(order.sent_at ?? source.now, options)],
           [words.reference, order.reference],
-          [words.customer_number, supplier.account_number],
           [own.expected, dayText(order.expected_at, options)],
           [own.hire_window, hire === undefined ? null : windowText(hire, options)]
         ])
@@ -198,11 +197,11 @@ const linesOf = (
   const money = (minor: number): string => shownMoney(minor, order.currency_code, options)
   const is_discounted = items.some(({ discount_percent }) => Number(discount_percent ?? 0) !== 0)
   const ends = (title: string, share: number): Column => ({ title, share, alignment: "end" })
-  const ownWindow = (item: PurchaseOrderItemRow): string =>
-    (item.starts_at === null && item.ends_at === null) ||
-    (item.starts_at === hire?.starts_at && item.ends_at === hire.ends_at)
-      ? ""
-      : shown_left_to_right + windowText(item, options)
+  const ownWindow = (item: PurchaseOrderItemRow): string => {
+    const own = { starts_at: item.starts_at ?? order.starts_at, ends_at: item.ends_at ?? order.ends_at }
+    const is_common = hire === undefined || (own.starts_at === hire.starts_at && own.ends_at === hire.ends_at)
+    return is_common ? "" : shown_left_to_right + windowText(own, options)
+  }
   return {
     kind: "table",
     caption: words.description,

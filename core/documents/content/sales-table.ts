@@ -101,7 +101,7 @@ export const salesRows = (source: SalesSource, options: PaperOptions): ReadonlyA
         figures: {
           quantity,
           price: is_computed ? null : cost.amount,
-          periods: "1",
+          periods: "",
           discount_percent: null,
           rule_discount: 0,
           tax_rate,
@@ -125,11 +125,16 @@ const parentsOf = (lines: ReadonlyArray<ItemRow>) => {
   }
 }
 
+/** The line's own window, where it is another than the hire's. */
 const ownWindow = (line: ItemRow, header: OpportunityRow, options: PaperOptions): string => {
-  const differs =
-    (line.starts_at !== null && line.starts_at !== (header.charge_starts_at ?? header.starts_at)) ||
-    (line.ends_at !== null && line.ends_at !== (header.charge_ends_at ?? header.ends_at))
-  return differs ? shown_left_to_right + windowText(line, options) : ""
+  const hire = {
+    starts_at: header.charge_starts_at ?? header.starts_at,
+    ends_at: header.charge_ends_at ?? header.ends_at
+  }
+  const own = { starts_at: line.starts_at ?? hire.starts_at, ends_at: line.ends_at ?? hire.ends_at }
+  return own.starts_at === hire.starts_at && own.ends_at === hire.ends_at
+    ? ""
+    : shown_left_to_right + windowText(own, options)
 }
 
 /** How often quantity times price is counted, where that with the line's discount gives exactly its amount; else "". */
@@ -231,7 +236,9 @@ const columnsOf = (rows: ReadonlyArray<SalesRow>, is_gross: boolean, language: s
           : percentText(discount_percent ?? "0", language)
       )
     ),
-    number(words.tax, 0.9, ({ tax_rate }) => (tax_rate === null ? "" : percentText(tax_rate, language))),
+    number(words.tax, 0.9, ({ amount, price, tax_rate }) =>
+      tax_rate === null || (price === null && amount === 0) ? "" : percentText(tax_rate, language)
+    ),
     number(is_gross ? words.gross : words.net, 1.8, ({ amount, price }, money) =>
       price === null && amount === 0 ? "" : money(amount)
     )

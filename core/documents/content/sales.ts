@@ -114,7 +114,7 @@ export const salesDocument = (paper: SalesPaper, options: PaperOptions): PrintDo
       salesTable(rows, header, showsGross(header), options),
       totalsBlock(paper, options),
       ...text(options.terms, false, true),
-      ...(isQuotation(paper) ? acceptance(options.language) : [])
+      ...(isQuotation(paper) ? acceptance(paper, options) : [])
     ]
   }
 }
@@ -225,14 +225,19 @@ const listPrice = (header: SalesPaper["header"]): number =>
   header.loss_damage_charge_total
 
 /** To be signed on paper; at a public address it is accepted there. */
-const acceptance = (language: string): ReadonlyArray<Block> => {
-  const words = letterWordsOf(language)
+const acceptance = (paper: SalesPaper, options: PaperOptions): ReadonlyArray<Block> => {
+  const words = letterWordsOf(options.language)
+  const { header, totals } = paper
+  const accepted = withValues(words.accept_text, {
+    document: headingOf(paper, options.language),
+    amount: shownMoney(totals.net + totals.tax, header.currency_code, options)
+  })
   return [
     {
       kind: "together",
       blocks: [
         { kind: "heading", level: 2, text: words.acceptance },
-        { kind: "paragraph", runs: [{ text: words.accept_text }] },
+        { kind: "paragraph", runs: [{ text: accepted }] },
         { kind: "signature", label: words.accepted_by }
       ]
     }

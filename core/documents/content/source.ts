@@ -21,7 +21,7 @@ export interface PreparedDocument {
    * a text of its own: where texts cannot be filled, `compose({})` still gives a right document.
    */
   readonly compose: (filled: { readonly [place: string]: string }) => PrintDocument
-  /** Of a mail that carries it: its texts with fields, to be filled with `data`, and what stands where there are none. */
+  /** Of a mail that carries it: its texts with fields, filled with `data` too, and what it says without them. */
   readonly mail?: {
     readonly fragments: { readonly mail_subject?: string; readonly mail_text?: string }
     readonly plain: { readonly subject: string; readonly text: string }

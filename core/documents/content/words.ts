@@ -24,6 +24,7 @@ export interface LetterWords {
   readonly deposit_invoiced: string
   readonly remaining: string
   readonly acceptance: string
+  /** `{document}` and `{amount}` are replaced. */
   readonly accept_text: string
   readonly accepted_by: string
   readonly expected: string
@@ -54,7 +55,7 @@ const english: LetterWords = {
   deposit_invoiced: "Deposit invoice {number} of {date}",
   remaining: "Remaining",
   acceptance: "Acceptance",
-  accept_text: "I accept this quotation and its terms.",
+  accept_text: "I accept: {document}, {amount}, with its terms.",
   accepted_by: "Name and signature of the customer",
   expected: "Expected",
   hire_window: "Hire",
@@ -83,7 +84,7 @@ const german: LetterWords = {
   deposit_invoiced: "Anzahlungsrechnung {number} vom {date}",
   remaining: "Restbetrag",
   acceptance: "Annahme",
-  accept_text: "Ich nehme dieses Angebot mit seinen Bedingungen an.",
+  accept_text: "Ich nehme an: {document}, {amount}, mit seinen Bedingungen.",
   accepted_by: "Name und Unterschrift des Kunden",
   expected: "Erwartet am",
   hire_window: "Mietzeit",
@@ -112,7 +113,7 @@ const french: LetterWords = {
   deposit_invoiced: "Facture d’acompte {number} du {date}",
   remaining: "Reste à payer",
   acceptance: "Acceptation",
-  accept_text: "J’accepte ce devis et ses conditions.",
+  accept_text: "J’accepte : {document}, {amount}, et ses conditions.",
   accepted_by: "Nom et signature du client",
   expected: "Attendu le",
   hire_window: "Location",

@@ -121,6 +121,7 @@ const copiedLines = (source: Opportunity, header: OpportunityRow, context: Decid
           version_id: null,
           is_live: true,
           dispatched_quantity: "0.00",
+          on_order_quantity: "0.00",
           returned_quantity: "0.00",
           dispatch_store_id: null,
           return_store_id: null,

@@ -45,11 +45,14 @@ const line_changes = changes({
   bulk_dispatched: { meaning: "A quantity of a line was dispatched.", activity: newOnly },
   bulk_returned: { meaning: "A quantity of a line came back.", activity: newOnly },
   bulk_quantity_adjusted: "The quantity of a line was put right while the order runs.",
+  item_on_order: { meaning: "What is on order for a line at suppliers changed.", activity: "no entry" },
   item_store_set: {
     meaning: "The store that a line leaves from, or comes back to, is settled by its units.",
     activity: "no entry"
   }
 })
+/** What is on order for a line changed: whether it is short is looked at again. */
+export const lineOnOrder = line_changes.kinds.item_on_order
 export type LineChange = Parameters<typeof line_changes.make>[1]
 /** `set`: the columns that change; `also`: what the activity shows beside them. */
 export const lineChanged = line_changes.make

@@ -62,6 +62,8 @@ const itemColumns = {
   /** The store whose stock it takes, where that is another than the opportunity's. */
   dispatch_store_id: ref("stores", { nullable: true, computed: true, hidden: true, on_delete: "clear" }),
   return_store_id: ref("stores", { nullable: true, computed: true, hidden: true, on_delete: "clear" }),
+  /** What is on order for it at suppliers and has not come yet (rules/availability 9). */
+  on_order_quantity: decimal({ ...quantity, computed: true, hidden: true, default: "0.00" }),
   /**
    * When the line at `origin_item_id` was made; null for one that is no copy. Discount rules deleted later still apply.
    */
@@ -96,7 +98,8 @@ export const opportunity_items = table("opportunity_items", itemColumns, {
           "custom_fields",
           "first_made_at"
         )
-      }
+      },
+      { to: ["purchase_orders.*"], columns: ["opportunity_id"] }
     ]
   },
   indexes: [["opportunity_id", "path"], ["item_id"]]

@@ -20,6 +20,7 @@ const acknowledgementResource = resource({
   table: acknowledgements
 })
 
+const number_of_pieces = integer({ describe: "Ordered from suppliers for the line, and not yet received" })
 /** A line that is short, as `LineShortage` has it. */
 const shortageShown = {
   opportunity_item_id: integer(),
@@ -31,6 +32,7 @@ const shortageShown = {
   available_quantity: integer(),
   shortfall: integer(),
   remaining_shortfall: integer(),
+  on_order_quantity: number_of_pieces,
   tracking_type: choice(tracking_types),
   starts_at: timestamp(),
   ends_at: timestamp(),

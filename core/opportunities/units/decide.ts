@@ -51,6 +51,7 @@ const allocationRefusal = (
   if (line.item_id === null || level.product_id !== line.item_id) return `${name} is not a unit of the line's product.`
   if (level.stock_category !== serialisedCategory) return `${name} is counted in bulk; only single units are allocated.`
   if (level.is_gone) return `${name} is no longer in stock.`
+  if (level.given_back_at !== null) return `${name} went back to its supplier.`
   const store_id = line.dispatch_store_id ?? opportunity.header.store_id
   if (store_id !== null && level.store_id !== store_id) return `${name} is at another store.`
   if (unitsOf(opportunity, line.id).some((unit) => unit.stock_level_id === level.id))
@@ -60,7 +61,10 @@ const allocationRefusal = (
     (level.starts_at !== null && level.starts_at > window.starts_at) ||
     (level.ends_at !== null && level.ends_at < window.ends_at)
   ) {
-    return `${name} is in stock only for part of the line's time.`
+    return (
+      `${name} is in stock only for part of the line's time: ` +
+      `${level.starts_at === null ? "" : `from ${level.starts_at} `}${level.ends_at === null ? "on" : `to ${level.ends_at}`}.`
+    )
   }
   const unit_hold = conflictingHold(state.unit_holds, level.id, window, context.now)
   if (unit_hold !== undefined) return unitHeldText(name, unit_hold)

@@ -78,6 +78,7 @@ const copyOf = (line: ItemRow, version_id: number, context: DecideContext): Item
   origin_item_id: line.origin_item_id ?? line.id,
   first_made_at: line.first_made_at ?? line.created_at,
   dispatched_quantity: "0.00",
+  on_order_quantity: "0.00",
   returned_quantity: "0.00",
   return_store_id: null
 })

@@ -1,4 +1,92 @@
-/** Endpoints of purchase orders but for what is received and returned (interface 4.12). */
-import type { Endpoint } from "../../kernel/endpoint.ts"
+/** Endpoints of purchase orders but those about receipts (interface 4.12). */
+import { Effect, Option } from "effect"
+import * as Shown from "../../kernel/answer-schema.ts"
+import { command, type Endpoint, type Id, type Input } from "../../kernel/endpoint.ts"
+import { created, noContent, ok, renderById, type Status, viewContext } from "../../kernel/resource.ts"
+import { one, path, write } from "../paths.ts"
+import { purchaseOrderResource } from "../resources.ts"
+import { purchase_order_items, purchase_orders } from "../schema.ts"
+import {
+  cancelPurchaseOrder,
+  createPurchaseOrder,
+  deletePurchaseOrder,
+  sendPurchaseOrder,
+  updatePurchaseOrder
+} from "./decide.ts"
+import { cancelFactsOf, createFactsOf, sendFactsOf, updateFactsOf } from "./facts.ts"
+import { cancelFields, createFields, sendFields, updateFields } from "./fields.ts"
+import { purchaseOrderMail, PurchaseOrderMailer } from "./mailing.ts"
+import { purchaseOrderReads } from "./query.ts"
 
-export const orderEndpoints: ReadonlyArray<Endpoint> = []
+export const purchaseOrderShown = { purchase_order: Shown.row(() => purchaseOrderResource) }
+/** What answers to writes include beside what the request asks for. */
+const with_items = ["include", "items"] as const
+export const purchaseOrderAnswer = (status: Status) => (result: Id, input: Input) =>
+  Effect.map(renderById(purchaseOrderResource, result.id, [with_items, ...input.query], viewContext(input)), status)
+
+const create = command("POST", path, {
+  answer: purchaseOrderShown,
+  name: "purchase_orders.create",
+  summary: "Order from a supplier: a draft that is not sent yet",
+  ability: write,
+  permission: "purchase_orders.create",
+  fields: createFields,
+  creates: [purchase_orders, purchase_order_items],
+  facts: (input) => createFactsOf(input, input.values),
+  decide: createPurchaseOrder,
+  respond: purchaseOrderAnswer(created)
+})
+const update = command("PUT", `${path}/{id}`, {
+  answer: purchaseOrderShown,
+  name: "purchase_orders.update",
+  summary: "Change a draft; what is left out stays, items replace all lines",
+  ability: write,
+  permission: "purchase_orders.edit",
+  params: one,
+  fields: updateFields,
+  facts: (input) => updateFactsOf(input.rows.id, input.values, input),
+  decide: updatePurchaseOrder,
+  respond: purchaseOrderAnswer(ok)
+})
+const remove = command("DELETE", `${path}/{id}`, {
+  name: "purchase_orders.delete",
+  summary: "Delete a draft",
+  ability: write,
+  permission: "purchase_orders.delete",
+  params: one,
+  facts: () => Effect.void,
+  decide: (_facts, { rows }) => deletePurchaseOrder(rows.id),
+  respond: () => Effect.succeed(noContent)
+})
+const send = command("POST", `${path}/{id}/send`, {
+  answer: purchaseOrderShown,
+  name: "purchase_orders.send",
+  summary: "Send a draft to its supplier, by e-mail with its PDF where an address is known",
+  ability: write,
+  permission: "purchase_orders.send",
+  params: one,
+  fields: sendFields,
+  facts: ({ rows }) => sendFactsOf(rows.id),
+  decide: (facts, { rows, values }, context) => sendPurchaseOrder(rows.id, facts, values, context),
+  result: purchaseOrderMail,
+  respond: (mail, input) =>
+    Effect.gen(function* () {
+      const mailer = Option.getOrUndefined(yield* Effect.serviceOption(PurchaseOrderMailer))
+      if (mailer !== undefined && mail.to !== null) yield* mailer(mail)
+      return yield* purchaseOrderAnswer(ok)({ id: mail.purchase_order_id }, input)
+    })
+})
+const cancel = command("POST", `${path}/{id}/cancel`, {
+  answer: purchaseOrderShown,
+  name: "purchase_orders.cancel",
+  summary: "Cancel an order of which nothing came; it keeps its number",
+  ability: write,
+  permission: "purchase_orders.edit",
+  params: one,
+  fields: cancelFields,
+  facts: ({ rows }) => cancelFactsOf(rows.id),
+  decide: (facts, { rows, values }, context) => cancelPurchaseOrder(rows.id, facts, values.reason ?? null, context),
+  respond: purchaseOrderAnswer(ok)
+})
+
+export const orderEndpoints: ReadonlyArray<Endpoint> = [...purchaseOrderReads, create, update, remove, send, cancel]

@@ -4,6 +4,7 @@ import { billingKinds } from "./billing.ts"
 import { containerKinds } from "./containers.ts"
 import { documentKinds } from "./documents.ts"
 import { opportunityKinds } from "./opportunities.ts"
+import { procurementKinds } from "./procurement.ts"
 import { registerKinds } from "./registers.ts"
 
 export const webhookKinds: WebhookKinds = kindsOf([
@@ -11,5 +12,6 @@ export const webhookKinds: WebhookKinds = kindsOf([
   ...opportunityKinds,
   ...containerKinds,
   ...billingKinds,
+  ...procurementKinds,
   ...documentKinds
 ])

@@ -16,6 +16,8 @@ export interface DescriptionContext {
   readonly catalogue: Catalogue
   readonly base_currency: string
   readonly replica_id: number
+  /** The company's, for rows of no store. */
+  readonly timezone: string | null
 }
 
 /**

@@ -3,12 +3,15 @@
  * here.
  */
 import { Effect } from "effect"
+import { zoneOfRow } from "../../../core/calendar/zone-of-row.ts"
 import type { Failure } from "../../../core/kernel/endpoint.ts"
 import type { StoredEvent } from "../../../core/kernel/event.ts"
 import { journal } from "../../../core/kernel/journal.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import type { AnyRow } from "../../../core/kernel/table.ts"
+import type { AnyRow, Table } from "../../../core/kernel/table.ts"
+import { millisOf } from "../../../core/values/time.ts"
+import { dayOf } from "../../../core/values/zone.ts"
 import type { EventSummary, OutboxCommand, RecordedEffects } from "../outbox/command.ts"
 import {
   actorOf,
@@ -42,7 +45,8 @@ const resultsOf = (
       const result: RowResult = rows.get(rowKey(touch)) ?? { touch, columns: {}, op: touch.op }
       if (touch.op === "delete") result.op = "delete"
       for (const [column, value] of Object.entries(touch.columns)) {
-        if (isWorthShowing(touch.table, column) && value !== event.recorded_at) result.columns[column] = value
+        const is_now = value === event.recorded_at && !touch.table.days.includes(column)
+        if (isWorthShowing(touch.table, column) && !is_now) result.columns[column] = value
       }
       rows.set(rowKey(touch), result)
     }
@@ -131,7 +135,7 @@ export const findDifferences = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyArray<ValueDifference>, Failure, Store> {
   return recorded.events.length === 0 || own.length === 0
     ? []
-    : yield* comparison(context, command, recorded, resultsOf(context, own))
+    : yield* comparison(context, command, recorded, { results: resultsOf(context, own), at: own[0]?.recorded_at })
 })
 /**
  * The same where the command's confirmed events are not here: it was decided before the rows a device was filled with.
@@ -141,7 +145,7 @@ export const findDifferencesInRows = Effect.fnUntraced(function* (
   command: OutboxCommand,
   recorded: RecordedEffects
 ): Effect.fn.Return<ReadonlyArray<ValueDifference>, Failure, Store> {
-  return yield* comparison(context, command, recorded, undefined)
+  return yield* comparison(context, command, recorded, { results: undefined, at: undefined })
 })
 
 /** Compares what was recorded here with the confirmed results, or with the rows of today where those are not here. */
@@ -149,12 +153,13 @@ const comparison = Effect.fnUntraced(function* (
   context: DescriptionContext,
   command: OutboxCommand,
   recorded: RecordedEffects,
-  confirmed: ReadonlyMap<string, RowResult> | undefined
+  decided: { readonly results: ReadonlyMap<string, RowResult> | undefined; readonly at: string | undefined }
 ): Effect.fn.Return<ReadonlyArray<ValueDifference>, Failure, Store> {
   const here = resultsOf(
     context,
     recorded.events.map((event) => ({ ...event, recorded_at: command.issued_at }))
   )
+  const confirmed = decided.results
   const there = confirmed ?? here
   const found: Array<ValueDifference> = []
   for (const [key, { touch }] of new Map([...here, ...there])) {
@@ -168,7 +173,12 @@ const comparison = Effect.fnUntraced(function* (
       // Where nothing was confirmed here and the row is not here either, there is nothing to compare with.
       if (confirmed === undefined && now === undefined) continue
       const of = { ...rows, seen: recorded.rows[key] }
-      found.push(...columnDifferences(context, touch, command.issued_at, of).map((one) => ({ row, ...one })))
+      const clocks: Clocks = {
+        here: command.issued_at,
+        there: decided.at ?? String(now?.["updated_at"] ?? command.issued_at),
+        zone: touch.table.days.length === 0 ? "UTC" : yield* zoneOfRow({ ...of.seen, ...now }, context.timezone)
+      }
+      found.push(...columnDifferences(context, touch, clocks, of).map((one) => ({ row, ...one })))
     }
   }
   return found.slice(0, differences_max)
@@ -177,6 +187,25 @@ const comparison = Effect.fnUntraced(function* (
 const isMadeOrDeletedOnce = (mine: RowResult | undefined, theirs: RowResult | undefined): boolean =>
   (["insert", "delete"] as const).some((op) => (mine?.op === op) !== (theirs?.op === op))
 
+/** When a command was recorded here and when the server decided it, and where its rows are. */
+interface Clocks {
+  readonly here: string
+  readonly there: string
+  readonly zone: string
+}
+/**
+ * Whether a column is otherwise for no other reason than that the server decided later: it is "now" there as here, or
+ * so many days after it. Where its day means something, only on the same day.
+ */
+const isClockAlone = (table: Table, column: string, shown: unknown, final: unknown, clocks: Clocks): boolean => {
+  if (!table.days.includes(column)) return shown === clocks.here
+  if (typeof shown !== "string" || typeof final !== "string") return false
+  return (
+    millisOf(final) - millisOf(shown) === millisOf(clocks.there) - millisOf(clocks.here) &&
+    dayOf(millisOf(final), clocks.zone) === dayOf(millisOf(shown), clocks.zone)
+  )
+}
+
 /**
  * Columns of one row: `mine` as the command set them here, `theirs` as its confirmed events did (undefined where those
  * are not here), `seen` the row when the command was recorded, `now` the row today.
@@ -184,15 +213,14 @@ const isMadeOrDeletedOnce = (mine: RowResult | undefined, theirs: RowResult | un
 const columnDifferences = (
   context: DescriptionContext,
   { table }: RowTouch,
-  issued_at: string,
+  clocks: Clocks,
   { mine = {}, theirs = {}, seen, now }: { readonly [K in "mine" | "theirs" | "seen" | "now"]: AnyRow | undefined }
 ): ReadonlyArray<Omit<ValueDifference, "row">> => {
   const around = { ...seen, ...now, ...theirs }
   return [...new Set([...Object.keys(mine), ...Object.keys(theirs)])].flatMap((column) => {
     const shown = column in mine ? mine[column] : seen?.[column]
     const final = column in theirs ? theirs[column] : now?.[column]
-    // "Now" is another instant on the server, which says nothing to anybody.
-    return shown === undefined || shown === issued_at || isSameValue(shown, final)
+    return shown === undefined || isSameValue(shown, final) || isClockAlone(table, column, shown, final, clocks)
       ? []
       : [
           {

@@ -9,7 +9,7 @@ import type { Failure } from "../../../core/kernel/endpoint.ts"
 import type { Catalogue } from "../../../core/kernel/catalogue.ts"
 import type { StoredEvent } from "../../../core/kernel/event.ts"
 import { journal } from "../../../core/kernel/journal.ts"
-import { baseCurrency } from "../../../core/kernel/settings.ts"
+import { baseCurrency, settingText } from "../../../core/kernel/settings.ts"
 import { CommandRuntime } from "../../../core/kernel/command-runtime.ts"
 import { Store, type StoreShape } from "../../../core/kernel/store/store.ts"
 import { commandDecided, decidedIn } from "../../protocol/events.ts"
@@ -69,8 +69,9 @@ const withoutEmpty = ({ changes = [], merged = [], differences = [] }: CommandOu
 const saveOutcome = (store: StoreShape, n: number, outcome: CommandOutcome) =>
   store.run("insert or replace into accounts (n, account) values (?, ?)", [n, JSON.stringify(outcome)])
 const contextOf = Effect.fnUntraced(function* ({ catalogue, replica_id }: Parts) {
-  const base_currency = baseCurrency(yield* (yield* CommandRuntime).settings)
-  return { catalogue, replica_id, base_currency } satisfies DescriptionContext
+  const settings = yield* (yield* CommandRuntime).settings
+  const timezone = settingText(settings, "company", "timezone")
+  return { catalogue, replica_id, base_currency: baseCurrency(settings), timezone } satisfies DescriptionContext
 })
 const confirmedEventsOf = (store: StoreShape, replica_id: number, command_id: string) =>
   Effect.map(

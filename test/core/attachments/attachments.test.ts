@@ -175,7 +175,8 @@ describe.each(engines)("attachments on %s", (engine) => {
       Activity: (await make("activities", { subject: "Call" })).id,
       Container: (await make("containers", { name: "Case", scan_mode: "free", store_id: 1 })).id,
       StockLevel: (await make("stock_levels", { product_id: product.id, store_id: 1, asset_number: "E-1" })).id,
-      Invoice: (await make("invoices", { member_id: await member("Billed") })).id
+      Invoice: (await make("invoices", { member_id: await member("Billed") })).id,
+      PurchaseOrder: (await make("purchase_orders", { supplier_id: await member("Supplier") })).id
     }
     expect(Object.keys(ids)).toEqual(attachables.map(({ type }) => type))
     for (const { table, type } of attachables) {

@@ -117,6 +117,7 @@ describe("availability for a line", () => {
       available_quantity: 0,
       shortfall: 2,
       remaining_shortfall: 1,
+      on_order_quantity: 1,
       tracking_type: "serialised",
       starts_at: at("07-01"),
       ends_at: at("07-04"),

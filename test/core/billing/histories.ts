@@ -4,7 +4,7 @@ import { Result } from "effect"
 import { expect } from "vitest"
 import { taxSummary } from "../../../core/billing/amounts.ts"
 import { type CreditInput, issueCreditNote } from "../../../core/billing/credits/decide.ts"
-import { recordPayment, recordRefund } from "../../../core/billing/payments/decide.ts"
+import { no_payment_named, recordPayment, recordRefund } from "../../../core/billing/payments/decide.ts"
 import { voidInvoice } from "../../../core/billing/invoices/decide.ts"
 import { credit_note_items, invoice_items, type InvoiceRow } from "../../../core/billing/schema.ts"
 import type { DecideContext } from "../../../core/kernel/endpoint.ts"
@@ -90,7 +90,7 @@ const take = (one: Step, facts: Facts, context: DecideContext): Outcome => {
     case "refund": {
       const amount = portion(invoice.amount_paid, one.share)
       return {
-        decided: recordRefund(invoice, { amount }, context),
+        decided: recordRefund(invoice, no_payment_named, { amount }, context),
         expected: invoice.status !== "voided" && amount > 0 && amount <= invoice.amount_paid
       }
     }

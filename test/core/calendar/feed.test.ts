@@ -1,15 +1,8 @@
 import fc from "fast-check"
 import ICAL from "ical.js"
 import { describe, expect, it } from "vitest"
-import {
-  type FeedActivity,
-  type FeedFacts,
-  calendarFeed,
-  feedHeaders,
-  feedName,
-  feedStart,
-  uidHost
-} from "../../../core/calendar/feed.ts"
+import { type FeedActivity, type FeedFacts, calendarFeed, feedStart, uidHost } from "../../../core/calendar/feed.ts"
+import { feedHeaders, feedName } from "../../../core/calendar/headers.ts"
 
 const facts: FeedFacts = {
   generated_at: "2026-06-18T12:00:00.000Z",

@@ -14,6 +14,7 @@ const makers: { readonly [module: string]: readonly [path: string, key: string, 
   Store: ["stores", "store", { name: "S" }],
   Vehicle: ["vehicles", "vehicle", { name: "V" }],
   Invoice: ["invoices", "invoice", { member_id: 1 }],
+  PurchaseOrder: ["purchase_orders", "purchase_order", { supplier_id: 2, store_id: 1 }],
   Opportunity: ["opportunities", "opportunity", { subject: "O" }]
 }
 

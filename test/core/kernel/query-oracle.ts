@@ -60,6 +60,11 @@ const scaled = (text: string): bigint => {
   const [, sign, whole, fraction = ""] = /^([+-]?)(\d+)(?:\.(\d+))?$/.exec(text)!
   return BigInt(`${whole}${fraction.padEnd(30, "0")}`) * (sign === "-" ? -1n : 1n)
 }
+/** Minor units of two decimals; what is between two of them as the middle, which compares like it. */
+const betweenUnits = (value: bigint): number => {
+  const unit = 10n ** 28n
+  return Number(value / unit) + (value % unit === 0n ? 0 : value < 0n ? -0.5 : 0.5)
+}
 const listed = new Map([
   ["warm", 11],
   ["cold", 12],
@@ -92,7 +97,7 @@ const operand = (kind: Kind, text: string): unknown => {
     case "decimal":
       return /^[+-]?\d+(\.\d+)?$/.test(text) ? text : undefined
     case "money":
-      return /^-?\d+(\.\d{1,2})?$/.test(text) ? Number(scaled(text) / 10n ** 28n) : undefined
+      return /^[+-]?\d+(\.\d+)?$/.test(text) ? betweenUnits(scaled(text)) : undefined
     case "date":
       return /^\d{4}-\d\d-\d\d/.test(text) && !text.startsWith("0000") ? text.slice(0, 10) : undefined
     case "timestamp":

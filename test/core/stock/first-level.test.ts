@@ -51,7 +51,9 @@ const level = (product_id: number, store_id: number, id = 1_001): NewEvent => ({
     ends_at: null,
     custom_fields: {},
     is_gone: false,
-    is_sub_hired: false
+    is_sub_hired: false,
+    given_back_at: null,
+    purchase_order_item_id: null
   }
 })
 const recording =

@@ -66,6 +66,21 @@ describe.each(engines)("the PDF of an invoice on %s", (engine: Engine) => {
     const { text } = await textOf(`invoices/${id}/pdf`)
     expect([text.includes("Before Ltd"), text.includes("After Ltd")]).toEqual([true, false])
   })
+  it("is there of a credit note too, which names its invoice and amounts below zero", async () => {
+    const { id, number } = await billing.issued(member_id)
+    const { credit_note } = await billing.must(`invoices/${id}/credit_notes`, { amount: "30.00", reason: "Dark lamp" })
+    const { headers, text } = await textOf(`credit_notes/${credit_note.id}/pdf`)
+    expect(headers["content-disposition"]).toBe(`inline; filename="credit-note-${credit_note.number}.pdf"`)
+    for (const part of [`Credit note ${credit_note.number}`, number, "30.00", "Dark lamp"]) expect(text).toContain(part)
+  })
+  it("goes to whom a customer was merged into between draft and issue", async () => {
+    const [gone, kept] = [await billing.member("Twice Ltd"), await billing.member("Once Ltd")]
+    const { id } = await billing.draft(gone)
+    await billing.must(`members/${kept}/merge`, { secondary_id: gone })
+    const { invoice } = await billing.must(`invoices/${id}/issue`, {})
+    expect(invoice.member_id).toBe(kept)
+    expect((await textOf(`invoices/${id}/pdf`)).text).toContain("Once Ltd")
+  })
   it("is for those who may see invoices", async () => {
     const { id } = await billing.draft(member_id)
     const { token } = await billing.must("tokens", { name: "Reads", abilities: ["products:read"] })

@@ -98,6 +98,81 @@ describe.each(engines)("payments told by webhook on %s", (engine: Engine) => {
     await stripe("charge.refunded", { ...charge, amount_refunded: 10_000 })
     expect(await shown(id)).toEqual(["issued", "100.00", 3])
   })
+  describe("a refund that was recorded by hand before it was told", () => {
+    const paid = async (payment: string, amount_received = 10_000, into?: number) => {
+      const id = into ?? (await billing.issued(member_id)).id
+      const metadata = { invoice_id: String(id) }
+      await stripe("payment_intent.succeeded", { id: payment, amount_received, currency: "eur", metadata })
+      const { invoice } = await billing.must(`invoices/${id}?include=payments`)
+      const made = invoice.payments.find((one: { reference: string }) => one.reference === payment)
+      return { id, payment_id: made.id }
+    }
+    const refundTold = (payment_intent: string, amount_refunded: number) =>
+      stripe("charge.refunded", { id: `ch_${payment_intent}`, payment_intent, currency: "eur", amount_refunded })
+
+    it("is counted once where it names its payment, and only what came in addition is recorded", async () => {
+      const { id, payment_id } = await paid("pi_hand_1")
+      const { refund } = await billing.must(`invoices/${id}/refunds`, { amount: "30.00", payment_id })
+      expect(refund.payment_id).toBe(payment_id)
+      expect(await refundTold("pi_hand_1", 3_000)).toEqual([
+        "done",
+        "refunds of payment pi_hand_1 up to 30.00 EUR are recorded already"
+      ])
+      expect(await shown(id)).toEqual(["partially_paid", "30.00", 2])
+      await refundTold("pi_hand_1", 4_500)
+      expect(await shown(id)).toEqual(["partially_paid", "45.00", 3])
+    })
+    it("is counted where its reference is the payment's, and where the invoice has no other payment", async () => {
+      const named = await paid("pi_hand_2")
+      await billing.must(`invoices/${named.id}/refunds`, { amount: "30.00", reference: "pi_hand_2" })
+      await refundTold("pi_hand_2", 3_000)
+      expect(await shown(named.id)).toEqual(["partially_paid", "30.00", 2])
+      const only = await paid("pi_hand_3")
+      await billing.must(`invoices/${only.id}/refunds`, { amount: "30.00", method: "card" })
+      await refundTold("pi_hand_3", 3_000)
+      expect(await shown(only.id)).toEqual(["partially_paid", "30.00", 2])
+    })
+    it("is left to a person where it may be of another payment of the invoice", async () => {
+      const { id } = await paid("pi_hand_4", 6_000)
+      await paid("pi_hand_5", 4_000, id)
+      await billing.must(`invoices/${id}/refunds`, { amount: "30.00" })
+      const [status, result] = await refundTold("pi_hand_4", 3_000)
+      expect([status, result]).toEqual(["failed", expect.stringMatching(/refund \d+ of 30.00 EUR .* payment_id/)])
+      expect(await shown(id)).toEqual(["partially_paid", "30.00", 3])
+      // Another amount is another refund.
+      expect((await refundTold("pi_hand_5", 1_000))[0]).toBe("done")
+      expect(await shown(id)).toEqual(["partially_paid", "40.00", 4])
+    })
+    it("names a payment of the same invoice, and no more than was paid by it", async () => {
+      const { id, payment_id } = await paid("pi_hand_6", 6_000)
+      const other = await paid("pi_hand_7", 4_000, id)
+      const elsewhere = await paid("pi_hand_8")
+      const fields = async (body: object) => {
+        const got = await serving.ask(`/api/v1/invoices/${id}/refunds`, { json: body })
+        return [got.status, ...Object.keys(got.body.errors ?? {})]
+      }
+      expect(await fields({ amount: "1.00", payment_id: elsewhere.payment_id })).toEqual([422, "payment_id"])
+      expect(await fields({ amount: "1.00", payment_id: 999_999 })).toEqual([422, "payment_id"])
+      expect(await fields({ amount: "60.01", payment_id })).toEqual([422, "amount"])
+      expect(await fields({ amount: "50.00", payment_id })).toEqual([201])
+      expect(await fields({ amount: "10.01", payment_id })).toEqual([422, "amount"])
+      const { invoice } = await billing.must(`invoices/${id}?include=payments`)
+      const refund = invoice.payments.find((one: { kind: string }) => one.kind === "refund")
+      expect(await fields({ amount: "1.00", payment_id: refund.id })).toEqual([422, "payment_id"])
+      expect(await fields({ amount: "10.00", payment_id: other.payment_id })).toEqual([201])
+    })
+  })
+  it("of nothing come to an end, and leave no failed job", async () => {
+    const { id, number } = await billing.issued(member_id)
+    const session = { id: "cs_free", payment_intent: null, client_reference_id: number, currency: "eur" }
+    const told = await stripe("checkout.session.completed", {
+      ...session,
+      amount_total: 0,
+      payment_status: "no_payment_required"
+    })
+    expect(told).toEqual(["done", "payment cs_free is of 0.00 EUR: there is nothing to record"])
+    expect(await shown(id)).toEqual(["issued", "100.00", 0])
+  })
   it("come from any program, in its plain form", async () => {
     const { id, number } = await billing.issued(member_id)
     const told = { invoice_number: number, amount: "40.00", currency: "eur", reference: "bank-1" }

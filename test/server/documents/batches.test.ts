@@ -221,7 +221,9 @@ describe.each(engines)("batches and files of documents on %s", (engine) => {
     expect((await house.ask(`/api/v1/invoices/${invoice}/pdf`)).status).toBe(200)
     expect((await house.ask(`/api/v1/credit_notes/${credit_note.id}/pdf`)).status).toBe(200)
     await expect.poll(() => target.got.length, poll).toBe(2)
-    expect(told(target, "pdf_generated").toSorted((a, b) => (a.documentable_type < b.documentable_type ? 1 : -1))).toEqual([
+    expect(
+      told(target, "pdf_generated").toSorted((a, b) => (a.documentable_type < b.documentable_type ? 1 : -1))
+    ).toEqual([
       { document_id: null, documentable_type: "Invoice", documentable_id: invoice, job_id: null },
       { document_id: null, documentable_type: "CreditNote", documentable_id: credit_note.id, job_id: null }
     ])
@@ -244,7 +246,10 @@ describe.each(engines)("batches and files of documents on %s", (engine) => {
 describe.each(engines)("documents brought from %s to the other engine", (from) => {
   it("have their files, and are drawn to the same bytes", async () => {
     const [house, other] = [await openHouse(from), await openHouse(from === "pg" ? "sqlite" : "pg")]
-    open.push(() => house.close(), () => other.close())
+    open.push(
+      () => house.close(),
+      () => other.close()
+    )
     const job = await house.job("Moved")
     const made = await house.made("quotation", job)
     await house.did(200, "POST", `/documents/${made.id}/finalise`)

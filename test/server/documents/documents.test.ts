@@ -94,7 +94,11 @@ describe.each(engines)("documents on %s", (engine) => {
     ])
   })
   it("of a purchase order in snake case it says what is missing, not that the word is unknown", async () => {
-    const got = await generate({ document_type: "purchase_order", documentable_type: "purchase_order", documentable_id: 999 })
+    const got = await generate({
+      document_type: "purchase_order",
+      documentable_type: "purchase_order",
+      documentable_id: 999
+    })
     expect([got.status, Object.keys(got.body.errors)]).toEqual([422, ["documentable_id"]])
   })
   it("each has the next number", async () => {
@@ -112,7 +116,9 @@ describe.each(engines)("documents on %s", (engine) => {
   it("an unknown kind of source is refused on its field", async () =>
     expect(await refusedFor(quotation({ documentable_type: "Member" }))).toEqual(["documentable_type"]))
   it("what is required is named", async () =>
-    expect((await refusedFor({})).toSorted()).toEqual(["documentable_id", "documentable_type", "document_type"].toSorted()))
+    expect((await refusedFor({})).toSorted()).toEqual(
+      ["documentable_id", "documentable_type", "document_type"].toSorted()
+    ))
   it("a type that does not fit its source is refused on the type", async () =>
     expect(await refusedFor(quotation({ document_type: "invoice" }))).toEqual(["document_type"]))
   it("a source that is not there is refused on its id", async () =>
@@ -261,7 +267,12 @@ describe.each(engines)("documents on %s", (engine) => {
   it("a voided one has no address, and the one it had opens nothing", async () => {
     const { download_url, id } = await house.made("quotation", job)
     const { document } = await house.did(200, "POST", `/documents/${id}/void`, { reason: "Wrong price" })
-    expect(document).toMatchObject({ status: "voided", void_reason: "Wrong price", download_url: null, public_link: null })
+    expect(document).toMatchObject({
+      status: "voided",
+      void_reason: "Wrong price",
+      download_url: null,
+      public_link: null
+    })
     expect((await house.fetched(download_url)).status).toBe(404)
     for (const what of ["void", "finalise"])
       expect(Object.keys((await house.did(422, "POST", `/documents/${id}/${what}`)).errors)).toEqual(["status"])
@@ -317,7 +328,8 @@ describe.each(engines)("documents on %s", (engine) => {
       [9_002, "newer"]
     ])
       await house.sql(
-        `insert into document_links (id, document_id, token, expires_at, requires_pin, created_at, updated_at) values (${link}, ${id}, '${token}', null, ${no}, ${at}, ${at})`
+        "insert into document_links (id, document_id, token, expires_at, requires_pin, created_at, updated_at) " +
+          `values (${link}, ${id}, '${token}', null, ${no}, ${at}, ${at})`
       )
     expect((await house.document(id)).public_link).toMatchObject({
       token: "newer",

@@ -27,10 +27,7 @@ export const paper = (title: string, text: string, logo?: string): PrintDocument
           {
             kind: "columns" as const,
             columns: [
-              {
-                share: 1,
-                blocks: [{ kind: "image" as const, picture: { sha256: logo }, alt: "Logo", width_mm: 30 }]
-              }
+              { share: 1, blocks: [{ kind: "image" as const, picture: { sha256: logo }, alt: "Logo", width_mm: 30 }] }
             ]
           }
         ])

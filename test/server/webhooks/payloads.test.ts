@@ -10,6 +10,8 @@ import { Store } from "../../../core/kernel/store/store.ts"
 import { describedKinds } from "../../../server/webhooks/catalogue.ts"
 import { overdueSweep } from "../../../server/billing/overdue.ts"
 import { billingKinds } from "../../../server/webhooks/kinds/billing.ts"
+import { documentKinds } from "../../../server/webhooks/kinds/documents.ts"
+import { procurementKinds } from "../../../server/webhooks/kinds/procurement.ts"
 import { webhookKinds } from "../../../server/webhooks/kinds/kinds.ts"
 import { bodiesOf, messagesOf } from "../../../server/webhooks/payloads.ts"
 import { engines } from "../../app.ts"
@@ -40,7 +42,8 @@ describe("the catalogue of events", () => {
   })
 })
 
-const later_kinds = billingKinds.map(({ name }) => name)
+const procurement_names = procurementKinds.map(({ name }) => name)
+const later_kinds = [...[...billingKinds, ...documentKinds].map(({ name }) => name), ...procurement_names]
 /** Each kind of billing once: two invoices, money that comes and goes, a credit, and a day that passes. */
 const billed = async ({ did, member, run }: House): Promise<void> => {
   const { id } = await member("Acme Events")
@@ -51,11 +54,28 @@ const billed = async ({ did, member, run }: House): Promise<void> => {
   await did(200, "POST", `${voided}/void`, {})
   const invoice = await drafted()
   await did(200, "POST", `${invoice}/issue`, { issued_at: "2026-01-01T09:00:00Z", due_at: "2026-01-02T09:00:00Z" })
+  const paper = {
+    document_type: "invoice",
+    documentable_type: "Invoice",
+    documentable_id: Number(invoice.replace("/invoices/", ""))
+  }
+  const { document } = await did(201, "POST", "/documents/generate", paper)
+  await did(200, "POST", `/documents/${document.id}/finalise`)
+  await did(200, "POST", `/documents/${document.id}/void`, {})
   await did(201, "POST", `${invoice}/payments`, { amount: "30.00" })
   await did(201, "POST", `${invoice}/refunds`, { amount: "10.00" })
   await did(201, "POST", `${invoice}/credit_notes`, { amount: "20.00" })
   const attempt = { job_id: "test", number: 1, is_last: false, progress: () => Effect.void }
   await run(Effect.scoped(overdueSweep.kind.run({ due_at: "2026-07-02T00:07:00.000Z" }, attempt)))
+}
+/** Each kind of procurement once: an order that is made, sent and cancelled. */
+const ordered = async ({ did, member }: House): Promise<void> => {
+  const { id } = await member("Acme Events")
+  const items = [{ name: "Lamp", quantity: "2", unit_cost: "50.00" }]
+  const body = { supplier_id: id, po_type: "purchase", items }
+  const path = `/purchase_orders/${(await did(201, "POST", "/purchase_orders", body)).purchase_order.id}`
+  await did(200, "POST", `${path}/send`, {})
+  await did(200, "POST", `${path}/cancel`, {})
 }
 
 describe.each(engines)("of a journal with every kind of event, on %s,", (engine) => {
@@ -106,9 +126,10 @@ describe.each(engines)("of a journal with every kind of event, on %s,", (engine)
     expect(silent.got.filter(({ body }) => body.type !== "user.invited")).toEqual([])
     await silent.close()
   })
-  it("each message of billing holds what its kind publishes, and whose it is", async () => {
+  it("each message of billing and procurement holds what its kind publishes, and whose it is", async () => {
     const one = await house(engine)
     await billed(one)
+    await ordered(one)
     const told = await one.run(
       Effect.gen(function* () {
         const stored = yield* (yield* Store).find(journal, {}, { order: ["position"] })
@@ -122,6 +143,10 @@ describe.each(engines)("of a journal with every kind of event, on %s,", (engine)
       const shown = kinds.find(({ name }) => name === kind.name)?.shown ?? {}
       expect(() => Schema.decodeUnknownSync(Shown.answerSchema(Shown.keys(shown)))(data), kind.name).not.toThrow()
       if (kind.name.startsWith("payment.")) expect(data).toMatchObject({ invoice_id: 2, payment: { invoice_id: 2 } })
+      if (procurement_names.includes(kind.name))
+        expect(data).toMatchObject({
+          purchase_order: { total: "100.00", items: [{ unit_cost: "50.00", name: "Lamp" }] }
+        })
       if (kind.name === "credit_note.issued") expect(data).toMatchObject({ credit_note: { total: "-20.00" } })
       seen.add(kind.name)
     }

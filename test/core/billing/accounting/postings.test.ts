@@ -34,6 +34,7 @@ const payment: PaymentRow = {
   paid_at: "2026-12-01T10:00:00.000Z",
   recorded_by: 1,
   external_id: null,
+  payment_id: null,
   created_at: "2026-12-01T10:00:00.000Z",
   updated_at: "2026-12-01T10:00:00.000Z",
   deleted_at: null

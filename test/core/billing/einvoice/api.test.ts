@@ -145,10 +145,41 @@ describe.each(engines)("e-invoices on %s", (engine) => {
       { category: "E", reason: "Small business" }
     ])
     await made("PUT", "/api/v1/settings/einvoice", { settings: { untaxed_category: "outside" } })
-    expect((await there.ask("GET", path)).body.errors).toHaveProperty(["company.registration_number"])
+    const outside = `/api/v1/invoices/${await issued({ member_id: member.id })}/xml`
+    expect((await there.ask("GET", outside)).body.errors).toHaveProperty(["company.registration_number"])
     await made("PUT", "/api/v1/settings/company", { settings: { registration_number: "01234567" } })
-    const read = readInvoice(await (await fetched(path)).text())
+    const read = readInvoice(await (await fetched(outside)).text())
     expect([read.vat[0]?.category, brokenRules(read)]).toEqual(["O", []])
+    // What was issued before says what it said.
+    expect(readInvoice(await (await fetched(path)).text()).vat).toMatchObject([
+      { category: "E", reason: "Small business" }
+    ])
+  })
+  it("stay what they are when rates and settings change after the issue, and so do their credit notes", async () => {
+    const { tax_rate } = await made("POST", "/api/v1/tax_rates", {
+      name: "Export",
+      rate: "0",
+      vat_category: "exempt",
+      exemption_reason: "Art. 146"
+    })
+    const { product_tax_class } = await made("POST", "/api/v1/product_tax_classes", { name: "Exported" })
+    await made("POST", "/api/v1/tax_rules", {
+      organisation_tax_class_id: 1,
+      product_tax_class_id: product_tax_class.id,
+      tax_rate_id: tax_rate.id
+    })
+    const sold = { items: [{ name: "Freight", unit_price: "50.00", tax_class_id: product_tax_class.id }] }
+    const [one, other] = [await issued(sold), await issued(sold)]
+    const text = async (path: string) => (await fetched(`/api/v1/${path}/xml`)).text()
+    const before = await text(`invoices/${one}`)
+    expect(readInvoice(before).vat).toMatchObject([{ category: "E", reason: "Art. 146" }])
+    await made("PUT", `/api/v1/tax_rates/${tax_rate.id}`, { vat_category: "zero", exemption_reason: "Art. 15" })
+    expect(await text(`invoices/${one}`)).toBe(before)
+    const { credit_note } = await made("POST", `/api/v1/invoices/${other}/credit_notes`, {})
+    expect(readInvoice(await text(`credit_notes/${credit_note.id}`)).vat).toMatchObject([
+      { category: "E", reason: "Art. 146" }
+    ])
+    expect(readInvoice(await text(`invoices/${await issued(sold)}`)).vat).toMatchObject([{ category: "Z" }])
   })
   it("are credit notes that name what they credit, in part and in whole", async () => {
     const id = await issued()

@@ -183,6 +183,7 @@ export const invoiceSample = (sample: Sample): InvoicePaper => {
       overdue_told_at: null,
       billed_to: null,
       billed_by: null,
+      vat_reports: null,
       created_at: at,
       updated_at: at,
       deleted_at: null,

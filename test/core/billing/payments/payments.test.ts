@@ -1,18 +1,26 @@
 /** Payments and refunds of one invoice of 100.00 net and 20 % tax (rules/billing 1.1, 1.4). */
 import { describe, it } from "vitest"
-import { recordPayment, recordRefund, type MovedMoney } from "../../../../core/billing/payments/decide.ts"
+import {
+  type MovedMoney,
+  no_payment_named,
+  recordPayment,
+  recordRefund,
+  type RefundFacts
+} from "../../../../core/billing/payments/decide.ts"
 import { decided_at, given_at } from "../../decider.ts"
-import { given, invoiceIn, issued } from "../invoice.ts"
-import type { InvoiceRow } from "../../../../core/billing/schema.ts"
+import { given, invoiceIn, issued, stamps } from "../invoice.ts"
+import type { InvoiceRow, PaymentRow } from "../../../../core/billing/schema.ts"
 
 const of120 = (set: Partial<InvoiceRow> = {}) => issued([{ quantity: "1.00", amount: 10_000 }], set).rows
 const half_paid = { status: "partially_paid", amount_paid: 5_000, amount_outstanding: 7_000 } as const
 const paid = { status: "paid", amount_paid: 12_000, amount_outstanding: 0, paid_at: given_at } as const
 const pay = (money: MovedMoney) => (facts: Parameters<typeof invoiceIn>[0]) =>
   recordPayment(invoiceIn(facts), money, facts.context)
-const refund = (money: MovedMoney) => (facts: Parameters<typeof invoiceIn>[0]) =>
-  recordRefund(invoiceIn(facts), money, facts.context)
-const row = (kind: string, amount: number, more: object = {}) => ({
+const refund =
+  (money: MovedMoney, named: RefundFacts = no_payment_named) =>
+  (facts: Parameters<typeof invoiceIn>[0]) =>
+    recordRefund(invoiceIn(facts), named, money, facts.context)
+const row = <K extends PaymentRow["kind"]>(kind: K, amount: number, more: object = {}) => ({
   id: 1001,
   invoice_id: 1,
   member_id: 1,
@@ -26,6 +34,7 @@ const row = (kind: string, amount: number, more: object = {}) => ({
   paid_at: decided_at,
   recorded_by: 1,
   external_id: null,
+  payment_id: null,
   ...more
 })
 
@@ -145,6 +154,32 @@ describe("a refund", () => {
           payment: row("refund", 12_000)
         }
       })
+  })
+  it("names its payment, and gives back no more than is left of it", () => {
+    const payment: PaymentRow = { ...row("payment", 5_000), method: "other", id: 21, ...stamps }
+    given(...of120(paid))
+      .when(refund({ amount: 2_000, payment_id: 21 }, { payment, refunded: 3_000 }))
+      .thenEvents({
+        stream: "invoice:1",
+        type: "payment.refunded",
+        data: {
+          id: 1,
+          set: { status: "partially_paid", amount_paid: 10_000, amount_outstanding: 2_000, paid_at: null },
+          was: { status: "paid", amount_paid: 12_000, amount_outstanding: 0, paid_at: given_at },
+          payment: row("refund", 2_000, { payment_id: 21 })
+        }
+      })
+    given(...of120(paid))
+      .when(refund({ amount: 2_001, payment_id: 21 }, { payment, refunded: 3_000 }))
+      .thenRefused({
+        amount: [
+          "The refund of 20.01 GBP is more than the 20.00 GBP that are left of payment 21; refund that much or less of it."
+        ]
+      })
+    for (const other of [undefined, { ...payment, invoice_id: 2 }, { ...payment, kind: "refund" as const }])
+      given(...of120(paid))
+        .when(refund({ amount: 1, payment_id: 21 }, { payment: other, refunded: 0 }))
+        .thenRefused({ payment_id: ["Invoice 0000000001 has no payment 21; name one of its own, or none."] })
   })
   it("of one unit more than is paid is refused", () => {
     given(...of120(half_paid))

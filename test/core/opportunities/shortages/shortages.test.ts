@@ -44,6 +44,7 @@ describe.each(engines)("shortages of one opportunity on %s", (engine) => {
           available_quantity: 1,
           shortfall: 2,
           remaining_shortfall: 2,
+          on_order_quantity: 0,
           tracking_type: "bulk",
           starts_at: "2031-06-01T09:00:00.000Z",
           ends_at: "2031-06-05T17:00:00.000Z",

@@ -1,6 +1,6 @@
 /** Conflicts people understand: why, what changed meanwhile, the ways out, what waits; and what is merged without any. */
 import { join } from "node:path"
-import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
 import { type Device, enrolDevice } from "../../../../sync/device/device.ts"
 import { openOutboxAt } from "../../../../sync/device/outbox/outbox.ts"
 import { engines } from "../../../app.ts"
@@ -419,5 +419,39 @@ describe.each(engines)("a device whose commands meet other people's on %s", (eng
     expect(of("unit_price")).toMatchObject([{ here: shown.unit_price, there: stands.items[0].unit_price }])
     expect(shown.unit_price).not.toBe(stands.items[0].unit_price)
     expect(of("charge_total").length).toBe(1)
+  })
+
+  it("are told that an invoice is of another day than here, and not that the server's clock is seconds further", async () => {
+    const { member } = await at("POST", "/members", { name: "Payer", membership_type: "organisation" })
+    await at("PUT", "/settings/company", { settings: { timezone: "Europe/Paris" } })
+    const store = (await at("POST", "/stores", { name: "Lyon", timezone: "Europe/Paris" })).store
+    const draft = async (): Promise<number> => {
+      const items = [{ name: "Heads", quantity: "4", unit_price: "25.00" }]
+      return (await at("POST", "/invoices", { member_id: member.id, store_id: store.id, items })).invoice.id
+    }
+    const [one, other] = [await draft(), await draft()]
+    await enrol()
+    vi.useFakeTimers({ toFake: ["Date"] })
+    try {
+      const record = async (id: number, recorded: string, sent: string) => {
+        vi.setSystemTime(recorded)
+        await here("POST", `/invoices/${id}/issue`, {})
+        await here("POST", `/invoices/${id}/payments`, { amount: "10.00" })
+        vi.setSystemTime(sent)
+        expect(await device.sync()).toMatchObject({ accepted: 2, conflicts: 0 })
+      }
+      const next_year = new Date().getUTCFullYear() + 1
+      await record(one, `${next_year}-06-18T20:00:00.000Z`, `${next_year}-06-18T20:00:07.000Z`)
+      expect(device.told(false).map(({ differences }) => differences.map(({ field }) => field))).toEqual([["number"]])
+      for (const { n } of device.told(false)) device.seen(n)
+      // Midnight in Paris is between them.
+      await record(other, `${next_year}-06-18T21:59:58.000Z`, `${next_year}-06-18T22:00:05.000Z`)
+      expect(device.told(false).map(({ differences }) => differences.map(({ field }) => field))).toEqual([
+        ["number", "issued_at", "due_at"],
+        ["paid_at"]
+      ])
+    } finally {
+      vi.useRealTimers()
+    }
   })
 })

@@ -1,0 +1,70 @@
+/** `purchase-orders show`: an order to a supplier with its lines, and what is still to come of each. */
+import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"
+import { rowIn, rowsOr } from "../../answers.ts"
+import type { CommandContext } from "../../context.ts"
+import { type Column, column, recordText, tableText } from "../../output/table.ts"
+import { type Flags, textFlag } from "../../program.ts"
+import { resolveId } from "../../resolve-id.ts"
+
+const header = ["id", "number", "po_type_name", "status_name", "subject", "reference"]
+const times = [
+  "expected_at",
+  "starts_at",
+  "ends_at",
+  "sent_at",
+  "received_at",
+  "returned_at",
+  "cancelled_at",
+  "cancellation_reason",
+  "delivery_instructions",
+  "notes"
+]
+/** Absent for people who may not see costs. */
+const sums = ["subtotal", "tax_total", "total"]
+const parts = ["supplier", "store", "opportunity", "items"]
+
+export const showPurchaseOrder = async (context: CommandContext, named: string, flags: Flags): Promise<void> => {
+  const path = `/api/v1/purchase_orders/${await resolveId(context, "purchase_orders", named)}`
+  const wanted = textFlag(flags, "include")
+  if (context.options.json === true)
+    return context.printJson(await context.read(path, [["include", wanted ?? parts.join(",")]]))
+  printPurchaseOrder(context, rowIn(await context.read(path, [["include", parts.join(",")]]), "purchase_order"))
+}
+
+const nameOf = (value: Json | undefined): Json => (isJsonObject(value) ? (value["name"] ?? null) : null)
+export const printPurchaseOrder = (context: CommandContext, order: JsonObject): void => {
+  const { terminal } = context
+  const chosen = (keys: ReadonlyArray<string>): JsonObject =>
+    Object.fromEntries(keys.map((key) => [key, order[key] ?? null] as const).filter(([, value]) => value !== null))
+  const opportunity = nameOf(order["opportunity"])
+  context.print(
+    recordText(
+      {
+        ...chosen(header),
+        number: order["number"] ?? "pending",
+        supplier: nameOf(order["supplier"]),
+        store: nameOf(order["store"]),
+        ...(opportunity === null ? {} : { for: opportunity }),
+        ...chosen(times)
+      },
+      terminal
+    )
+  )
+  const gap = terminal.is_tty ? "\n" : ""
+  const rows = rowsOr(order["items"]).map((row, at): JsonObject => ({ ...row, line: at + 1 }))
+  if (rows.length > 0) context.print(`${gap}${tableText(columnsOf(rows), rows, terminal)}`)
+  if (order["total"] !== undefined)
+    context.print(`${gap}${recordText({ ...chosen(sums), currency_code: order["currency_code"] ?? null }, terminal)}`)
+}
+const columnsOf = (rows: ReadonlyArray<JsonObject>): ReadonlyArray<Column> => [
+  column("line"),
+  column("name"),
+  column("quantity"),
+  column("received_quantity", "RECEIVED"),
+  column("outstanding_quantity", "OUTSTANDING"),
+  ...(rows.some((row) => row["unit_cost"] !== undefined)
+    ? [column("unit_cost", "COST"), column("subtotal", "NET"), column("total")]
+    : []),
+  column("starts_at", "FROM"),
+  column("ends_at", "TO")
+]

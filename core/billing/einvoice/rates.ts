@@ -1,0 +1,55 @@
+/** How the tax rates of rows are reported to an electronic invoice: as they were when it was issued. */
+import { Effect } from "effect"
+import { type Settings, settingText } from "../../kernel/settings.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { tax_rates, type VatCategoryWord } from "../../reference-data/tax.ts"
+import type { VatReport } from "../schema.ts"
+import type { VatCategory } from "./model.ts"
+import type { RateReport, Source } from "./source.ts"
+
+const categories: { readonly [K in VatCategoryWord]: VatCategory } = {
+  standard: "S",
+  zero: "Z",
+  exempt: "E",
+  reverse_charge: "AE",
+  outside: "O"
+}
+
+/** As rates and settings are now: one for each rate of the rows, and one without a rate for rows no tax rule names. */
+export const vatReportsNow = Effect.fnUntraced(function* (
+  items: ReadonlyArray<{ readonly tax_rate_id: number | null }>,
+  settings: Settings
+) {
+  const ids = new Set(items.flatMap(({ tax_rate_id }) => tax_rate_id ?? []))
+  const rows = yield* (yield* Store).getMany(tax_rates, [...ids])
+  const said = (key: string): string | null => settingText(settings, "einvoice", key).trim() || null
+  const rates = rows.map((row): VatReport => ({
+    tax_rate_id: row.id,
+    name: row.name,
+    category: row.vat_category === null ? null : categories[row.vat_category],
+    reason: row.exemption_reason
+  }))
+  const untaxed = { name: "", category: said("untaxed_category") === "outside" ? "O" : "E" } as const
+  return [...rates, { ...untaxed, tax_rate_id: null, reason: said("untaxed_reason") }]
+})
+
+/**
+ * Frozen at the issue; null of invoices from before that was kept, which are reported as rates are now. The reason of
+ * an exemption that was missing then is taken as it is now, since without one there is no electronic invoice.
+ */
+export const ratesReported = (
+  frozen: ReadonlyArray<VatReport> | null,
+  now: ReadonlyArray<VatReport>
+): Pick<Source, "rates" | "untaxed"> => {
+  const today = new Map(now.map((report) => [report.tax_rate_id, report]))
+  const kept = (frozen ?? []).map((report) =>
+    report.category === "E" && !report.reason?.trim()
+      ? { ...report, reason: today.get(report.tax_rate_id)?.reason ?? null }
+      : report
+  )
+  const reports = new Map<number | null, RateReport>([...now, ...kept].map((report) => [report.tax_rate_id, report]))
+  return {
+    rates: new Map([...reports].flatMap(([id, report]) => (id === null ? [] : [[id, report] as const]))),
+    untaxed: reports.get(null) ?? { name: "", category: "E", reason: null }
+  }
+}

@@ -1,0 +1,230 @@
+/** What papers of the warehouse are made of: a fixed number of queries, whatever the number of lines. */
+import { Effect } from "effect"
+import { loadStockedProducts } from "../../availability/load-products.ts"
+import type { StockedProduct } from "../../availability/snapshot.ts"
+import { type PaperOptions } from "../../billing/paper/letter.ts"
+import { paperOptions } from "../../billing/paper/facts.ts"
+import { buyerOf, chosenContact, sellerOf } from "../../billing/parties.ts"
+import type { NamedParty } from "../../billing/schema.ts"
+import type { Failure } from "../../kernel/failure.ts"
+import type { Settings } from "../../kernel/settings.ts"
+import { bindings, columnList } from "../../kernel/store/statement.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { addresses, members } from "../../members/schema.ts"
+import { opportunity_items, type ItemRow } from "../../opportunities/lines/schema.ts"
+import { opportunities, type OpportunityRow } from "../../opportunities/schema.ts"
+import { type AssignmentRow, asset_assignments } from "../../opportunities/units/schema.ts"
+import {
+  type ContainerItemRow,
+  type ContainerRow,
+  container_items,
+  containers,
+  live_statuses
+} from "../../packing/schema.ts"
+import { type ProductRow, products } from "../../products/schema.ts"
+import { type StockLevelRow, stock_levels } from "../../stock/schema.ts"
+import { type StoreRow, stores } from "../../stores/stores.ts"
+import { type Codes, loadCodes } from "./warehouse-codes.ts"
+
+/** Where a product lies at a store, from its stock. */
+export interface Shelf {
+  readonly product_id: number
+  readonly store_id: number
+  readonly location: string | null
+  readonly is_sub_hired: boolean
+}
+export interface WarehouseFacts {
+  readonly order: OpportunityRow
+  /** Those that are goods, in the order's own order; groups, texts and services are none. */
+  readonly lines: ReadonlyArray<ItemRow>
+  readonly units: ReadonlyArray<AssignmentRow>
+  readonly levels: ReadonlyMap<number, StockLevelRow>
+  readonly products: ReadonlyMap<number, ProductRow>
+  /** What kits among them are made of. */
+  readonly stocked: ReadonlyMap<number, StockedProduct>
+  readonly shelves: ReadonlyArray<Shelf>
+  readonly cases: ReadonlyArray<ContainerRow>
+  readonly packed: ReadonlyArray<ContainerItemRow>
+  readonly stores: ReadonlyMap<number, StoreRow>
+  readonly codes: Codes
+  readonly seller: NamedParty | null
+  readonly customer: NamedParty | null
+  readonly venue: string | null
+  readonly deliver_to: ReadonlyArray<string>
+  readonly collect_from: ReadonlyArray<string>
+  readonly options: PaperOptions
+}
+/** For whom a paper is: the house's own people read it, or the customer as well. */
+export interface Reader {
+  readonly store_id: number | null
+  readonly is_customer: boolean
+}
+
+const ids = (given: Iterable<number | null>): ReadonlyArray<number> => [
+  ...new Set([...given].filter((id) => id !== null))
+]
+const byId = <Row extends { readonly id: number }>(rows: ReadonlyArray<Row>): ReadonlyMap<number, Row> =>
+  new Map(rows.map((row) => [row.id, row]))
+
+/** Undefined where the order is gone. */
+export const warehouseFacts = Effect.fnUntraced(function* (
+  opportunity_id: number,
+  reader: Reader,
+  settings: Settings
+): Effect.fn.Return<WarehouseFacts | undefined, Failure, Store> {
+  const store = yield* Store
+  const order = yield* store.get(opportunities, opportunity_id)
+  if (order === undefined || order.deleted_at !== null) return undefined
+  const lines = (yield* store.find(
+    opportunity_items,
+    { opportunity_id: order.id, is_live: true, item_type: ["product", "accessory"] },
+    { order: ["path", "id"] }
+  )).filter(({ transaction_type }) => transaction_type !== service)
+  const units = yield* unitsOf(order, lines)
+  const { cases, packed } = yield* casesOf(order, units)
+  const levels = byId(
+    yield* store.getMany(
+      stock_levels,
+      ids([
+        ...units.flatMap((unit) => [unit.stock_level_id, unit.container_stock_level_id]),
+        ...cases.map((one) => one.serialised_item_id),
+        ...packed.map((one) => one.serialised_item_id)
+      ])
+    )
+  )
+  const stocked = yield* loadStockedProducts(ids(lines.map((line) => line.item_id)))
+  const named = byId(
+    yield* store.getMany(
+      products,
+      ids([
+        ...lines.map((line) => line.item_id),
+        ...stocked.keys(),
+        ...[...levels.values()].map((level) => level.product_id),
+        ...cases.map((one) => one.product_id)
+      ])
+    )
+  )
+  const store_ids = ids([order.store_id, ...lines.map((line) => line.dispatch_store_id)])
+  return {
+    order,
+    lines,
+    units,
+    levels,
+    products: named,
+    stocked,
+    cases,
+    packed,
+    shelves: yield* shelvesOf(ids([...stocked.keys()]), store_ids),
+    stores: byId(
+      yield* store.getMany(stores, ids([...store_ids, ...[...levels.values()].map((level) => level.store_id)]))
+    ),
+    codes: yield* loadCodes([...levels.values()], [...named.values()]),
+    ...(yield* partiesTo(order, reader, settings)),
+    options: yield* paperOptions(
+      { member_id: reader.is_customer ? (order.member_id ?? 0) : 0, store_id: reader.store_id ?? order.store_id },
+      settings
+    )
+  }
+})
+/** A line's transaction type: work, not goods. */
+const service = 2
+
+const unitsOf = Effect.fnUntraced(function* (
+  order: OpportunityRow,
+  lines: ReadonlyArray<ItemRow>
+): Effect.fn.Return<ReadonlyArray<AssignmentRow>, Failure, Store> {
+  const shown = new Set(lines.map((line) => line.id))
+  const all = yield* (yield* Store).find(asset_assignments, { opportunity_id: order.id }, { order: ["id"] })
+  return all.filter((unit) => shown.has(unit.opportunity_item_id))
+})
+
+/**
+ * Cases that an order's units lie in or are, that were sent out on it, and all packed in those: three queries. Contents
+ * are of cases that go along as a whole; of others only the order's own units are taken out.
+ */
+const casesOf = Effect.fnUntraced(function* (
+  order: OpportunityRow,
+  units: ReadonlyArray<AssignmentRow>
+): Effect.fn.Return<Pick<WarehouseFacts, "cases" | "packed">, Failure, Store> {
+  const store = yield* Store
+  const unit_ids = ids(units.map((unit) => unit.stock_level_id))
+  const around =
+    unit_ids.length === 0 ? [] : yield* store.find(container_items, { serialised_item_id: unit_ids, unpacked_at: null })
+  const housings = ids([...unit_ids, ...units.map((unit) => unit.container_stock_level_id)])
+  const bound = bindings(store.dialect)
+  const among = (column: string, of: ReadonlyArray<number>): ReadonlyArray<string> =>
+    of.length === 0 ? [] : [`${column} in (${of.map(bound.bind).join(", ")})`]
+  const live = `(${live_statuses.map((status) => `'${status}'`).join(", ")})`
+  const starts = [
+    ...among("id", ids(around.map((one) => one.container_id))),
+    ...among("serialised_item_id", housings),
+    `opportunity_id = ${bound.bind(order.id)}`
+  ]
+  const rows = yield* store.run(
+    `with recursive involved(id) as (select id from containers where status in ${live} and (${starts.join(" or ")}) ` +
+      "union select c.id from containers c join involved on c.parent_container_id = involved.id " +
+      `where c.status in ${live}) ` +
+      `select ${columnList(containers)} from containers where id in (select id from involved) order by name, id`,
+    bound.values
+  )
+  const cases = rows.map((row) => store.decode(containers, row))
+  return {
+    cases,
+    packed:
+      cases.length === 0
+        ? []
+        : yield* store.find(
+            container_items,
+            { container_id: cases.map((one) => one.id), unpacked_at: null },
+            { order: ["position", "id"] }
+          )
+  }
+})
+
+/** One row for each place of a product, however many units lie there. */
+const shelvesOf = Effect.fnUntraced(function* (
+  product_ids: ReadonlyArray<number>,
+  store_ids: ReadonlyArray<number>
+): Effect.fn.Return<ReadonlyArray<Shelf>, Failure, Store> {
+  if (product_ids.length === 0 || store_ids.length === 0) return []
+  const store = yield* Store
+  const bound = bindings(store.dialect)
+  const among = (of: ReadonlyArray<number>): string => `(${of.map(bound.bind).join(", ")})`
+  const rows = yield* store.run<{
+    product_id: number
+    store_id: number
+    location: string | null
+    is_sub_hired: boolean | number
+  }>(
+    "select distinct product_id, store_id, location, is_sub_hired from stock_levels " +
+      `where product_id in ${among(product_ids)} and store_id in ${among(store_ids)} and not is_gone`,
+    bound.values
+  )
+  return rows.map((row) => ({ ...row, is_sub_hired: Boolean(row.is_sub_hired) }))
+})
+
+/** Whom it goes to and where. What a device was not given of them is left out. */
+const partiesTo = Effect.fnUntraced(function* (order: OpportunityRow, reader: Reader, settings: Settings) {
+  const store = yield* Store
+  const venue = order.venue_id === null ? undefined : yield* store.get(members, order.venue_id)
+  const told = yield* store.getMany(addresses, ids([order.delivery_address_id, order.collection_address_id]))
+  const at_venue =
+    order.venue_id === null
+      ? undefined
+      : chosenContact(yield* store.find(addresses, { member_id: order.venue_id }, { order: ["id"] }), new Set())
+  const linesOf = (id: number | null): ReadonlyArray<string> => {
+    const row = told.find((one) => one.id === id) ?? at_venue
+    // On a device of somebody who sees no addresses only their owners are known.
+    if (row === undefined || !row.street) return []
+    return [...row.street.split("\n"), [row.postcode, row.city].filter(Boolean).join(" "), row.county ?? ""].filter(
+      (line) => line.trim() !== ""
+    )
+  }
+  return {
+    seller: yield* sellerOf(reader.store_id ?? order.store_id, settings),
+    customer: order.member_id === null ? null : yield* buyerOf(order.member_id),
+    venue: venue?.name ?? null,
+    deliver_to: linesOf(order.delivery_address_id),
+    collect_from: linesOf(order.collection_address_id)
+  }
+})

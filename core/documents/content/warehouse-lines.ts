@@ -1,0 +1,288 @@
+/** Rows of one line, of one piece, and of what a kit is made of. Pure. */
+import { filled } from "../../billing/paper/words.ts"
+import type { ItemRow } from "../../opportunities/lines/schema.ts"
+import { checked_in, prepared } from "../../opportunities/units/schema.ts"
+import type { CellCode } from "../../print/blocks.ts"
+import { quantityText } from "../../print/format.ts"
+import { exact, type ExactNumber } from "../../values/decimal.ts"
+import type { WarehouseFacts } from "./warehouse-facts.ts"
+import { hasGoneOut, inWalkingOrder, type Parcel, type Shelves, type Unit } from "./warehouse-parcels.ts"
+import { partsOf, partsWeight } from "./warehouse-parts.ts"
+import type { WarehouseWords } from "./warehouse-words.ts"
+
+export type PaperKind = "pick_list" | "delivery_note" | "return_note"
+export interface PaperRow {
+  readonly depth: number
+  readonly name: string
+  readonly note: ReadonlyArray<string>
+  /** Pieces to take, to deliver or that are out; null where the row only names something. */
+  readonly quantity: ExactNumber | null
+  readonly back: ExactNumber | null
+  readonly weight: ExactNumber | null
+  readonly tick: boolean | null
+  readonly damage: string
+  readonly code: CellCode | undefined
+}
+export const none = exact(0)
+const missing_condition = 2
+const damaged_condition = 1
+const sale = 1
+const sub_rental = 3
+
+export interface Writing {
+  readonly facts: WarehouseFacts
+  readonly kind: PaperKind
+  readonly words: WarehouseWords
+  readonly language: string
+  readonly principals: ReadonlyMap<string, ItemRow>
+  readonly shelves: Shelves
+}
+/** A row with what it adds to the sums. */
+export interface Counted {
+  readonly row: PaperRow
+  readonly pieces: ExactNumber
+  readonly weight: ExactNumber
+  readonly unweighed: ExactNumber
+}
+
+export const lesser = (one: ExactNumber, other: ExactNumber): ExactNumber => (one.lessThan(other) ? one : other)
+
+interface Piece {
+  readonly depth: number
+  readonly name: string
+  readonly note: ReadonlyArray<string>
+  readonly weight: string | null
+  readonly tick: boolean | null
+  readonly back: ExactNumber
+  readonly code: CellCode | undefined
+  readonly damage: string
+}
+/** A row of one piece. */
+export const pieceRow = ({ kind }: Writing, piece: Piece): Counted => ({
+  row: {
+    depth: piece.depth,
+    name: piece.name,
+    note: piece.note,
+    quantity: exact(1),
+    back: kind === "return_note" ? piece.back : null,
+    weight: piece.weight === null ? null : exact(piece.weight),
+    tick: piece.tick,
+    damage: piece.damage,
+    code: piece.code
+  },
+  pieces: exact(1),
+  weight: exact(piece.weight ?? 0),
+  unweighed: piece.weight === null ? exact(1) : none
+})
+
+/** `A-1 · S/N 4711`. */
+export const nameOfUnit = ({ words }: Writing, level: Unit["level"]): string =>
+  level === undefined
+    ? ""
+    : [
+        level.asset_number ?? (level.serial_number === null ? (level.barcode ?? level.item_name) : null),
+        level.serial_number === null ? null : `${words.serial} ${level.serial_number}`
+      ]
+        .filter((part) => part !== null && part !== "")
+        .join(" · ")
+export const hiredIn = ({ words }: Writing, is_hired_in: boolean): string => (is_hired_in ? words.sub_hired : "")
+
+/** What is said of a line below its name. */
+const noteOf = (writing: Writing, { is_hired_in, line, product }: Parcel): ReadonlyArray<string> => {
+  const { kind, words } = writing
+  return [
+    [
+      product?.sku ?? product?.barcode ?? "",
+      line.transaction_type === sale ? words.sale : "",
+      // From whom the house has it is nothing to the customer.
+      kind === "delivery_note"
+        ? ""
+        : line.transaction_type === sub_rental
+          ? words.sub_rental
+          : hiredIn(writing, is_hired_in),
+      line.is_optional ? words.optional : ""
+    ]
+      .filter((part) => part !== "")
+      .join(" · "),
+    // Notes are for the house's own people, the description for the customer.
+    (kind === "delivery_note" ? line.description : line.notes) ?? ""
+  ]
+}
+
+const isBack = ({ assignment }: Unit): boolean =>
+  assignment.status >= checked_in && assignment.condition_on_return !== missing_condition
+const unitRow = (
+  writing: Writing,
+  { name, note, unit, depth, weight }: Pick<Piece, "name" | "note" | "depth" | "weight"> & { readonly unit: Unit }
+): Counted => {
+  const { facts, kind, words } = writing
+  const { assignment, level } = unit
+  const condition = assignment.condition_on_return
+  const scanned = kind === "pick_list" ? !hasGoneOut(unit) : kind === "return_note" && !isBack(unit)
+  return pieceRow(writing, {
+    depth,
+    name,
+    note: [
+      ...note,
+      kind === "pick_list" && hasGoneOut(unit) ? words.gone_out : "",
+      kind === "return_note" ? (assignment.notes ?? "") : ""
+    ],
+    weight,
+    tick: kind === "pick_list" ? assignment.status >= prepared : kind === "return_note" ? isBack(unit) : null,
+    back: isBack(unit) ? exact(1) : none,
+    damage: condition === damaged_condition ? words.damaged : condition === missing_condition ? words.missing : "",
+    code: scanned && level !== undefined ? facts.codes.ofUnit(level.id) : undefined
+  })
+}
+
+/** A line at one place: a row, or a row with one below it for each unit. */
+export const rowsOf = (
+  writing: Writing,
+  parcel: Parcel,
+  depth: number,
+  more: ReadonlyArray<string> = []
+): ReadonlyArray<Counted> => {
+  const { line, product } = parcel
+  const weight = product?.weight ?? null
+  const note = [...noteOf(writing, parcel), ...more]
+  const own = parcel.units.filter(({ level }) => level === undefined || level.product_id === line.item_id)
+  const parts = parcel.units.filter((unit) => !own.includes(unit))
+  const below = parts.map((unit) =>
+    uncounted(
+      unitRow(writing, {
+        depth: depth + 1,
+        name: writing.facts.products.get(unit.level?.product_id ?? 0)?.name ?? "",
+        note: [nameOfUnit(writing, unit.level)],
+        weight: null,
+        unit
+      })
+    )
+  )
+  const [only] = own
+  if (parcel.loose.isZero() && own.length === 1 && only !== undefined)
+    return [
+      unitRow(writing, {
+        depth,
+        name: line.name,
+        note: [nameOfUnit(writing, only.level), ...note],
+        weight,
+        unit: only
+      }),
+      ...below
+    ]
+  if (own.length === 0) {
+    if (parcel.loose.isZero()) return [namingRow(line.name, note, depth), ...below]
+    return [looseRow(writing, parcel, depth, note), ...partRows(writing, parcel, depth + 1, parts), ...below]
+  }
+  return [...linesOfUnits(writing, parcel, own, depth, note), ...below]
+}
+/** Counted by the row above it. */
+const uncounted = ({ row }: Counted): Counted => ({ row, pieces: none, weight: none, unweighed: none })
+const namingRow = (name: string, note: ReadonlyArray<string>, depth: number): Counted => ({
+  row: { depth, name, note, quantity: null, back: null, weight: null, tick: null, damage: "", code: undefined },
+  pieces: none,
+  weight: none,
+  unweighed: none
+})
+
+/** Several units: each to be ticked on its own, except where somebody only counts them. */
+const linesOfUnits = (
+  writing: Writing,
+  parcel: Parcel,
+  own: ReadonlyArray<Unit>,
+  depth: number,
+  note: ReadonlyArray<string>
+): ReadonlyArray<Counted> => {
+  const { kind, words } = writing
+  const { line, loose, product } = parcel
+  const weight = product?.weight ?? null
+  const all = loose.plus(own.length)
+  const back = exact(own.filter(isBack).length)
+  const listed = kind === "delivery_note" ? [own.map(({ level }) => nameOfUnit(writing, level)).join(", ")] : []
+  const head: Counted = {
+    row: {
+      depth,
+      name: line.name,
+      note: [...listed, ...note, ...toPick(writing, parcel)],
+      quantity: all,
+      back: kind === "return_note" ? back : null,
+      weight: weight === null ? null : all.times(weight),
+      tick: null,
+      damage: "",
+      code: undefined
+    },
+    pieces: all,
+    weight: all.times(weight ?? 0),
+    unweighed: weight === null ? all : none
+  }
+  if (kind === "delivery_note") return [head]
+  const rows = own.map((unit): Counted => {
+    const { row } = unitRow(writing, {
+      depth: depth + 1,
+      name: nameOfUnit(writing, unit.level) || words.item,
+      note: [hiredIn(writing, unit.level?.is_sub_hired === true && !parcel.is_hired_in)],
+      weight: null,
+      unit
+    })
+    return { row: { ...row, quantity: null, back: null }, pieces: none, weight: none, unweighed: none }
+  })
+  return [head, ...rows]
+}
+const toPick = ({ kind, language, words }: Writing, parcel: Parcel): ReadonlyArray<string> =>
+  kind !== "pick_list" || parcel.loose.isZero()
+    ? []
+    : [
+        parcel.is_serialised ? filled(words.to_pick, { count: quantityText(parcel.loose.toFixed(2), language) }) : "",
+        parcel.also_at.length === 0 ? "" : filled(words.also_at, { places: parcel.also_at.slice(0, 10).join(", ") })
+      ]
+
+const looseRow = (writing: Writing, parcel: Parcel, depth: number, note: ReadonlyArray<string>): Counted => {
+  const { facts, kind } = writing
+  const { line, loose, product } = parcel
+  const weight = product?.weight ?? partsWeight(facts, parcel)
+  const out = lesser(loose, exact(line.dispatched_quantity))
+  const back = lesser(out, exact(line.returned_quantity))
+  const scanned = kind === "pick_list" ? loose.minus(out) : kind === "return_note" ? out.minus(back) : none
+  return {
+    row: {
+      depth,
+      name: line.name,
+      note: [...note, ...toPick(writing, parcel)],
+      quantity: loose,
+      back: kind === "return_note" ? back : null,
+      weight: weight === null ? null : loose.times(weight),
+      tick: kind === "pick_list" ? !out.lessThan(loose) : kind === "return_note" ? !back.lessThan(out) : null,
+      damage: "",
+      code:
+        product === undefined || parcel.is_serialised
+          ? undefined
+          : facts.codes.ofProduct(product.id, scanned.isInteger() ? scanned.toFixed(0) : "")
+    },
+    pieces: loose,
+    weight: loose.times(weight ?? 0),
+    unweighed: weight === null ? loose : none
+  }
+}
+
+/** Parts are counted with their kit. Those that are allocated one by one stand below, so that no more is asked for. */
+const partRows = (
+  { facts, kind, shelves }: Writing,
+  { line, loose }: Parcel,
+  depth: number,
+  allocated: ReadonlyArray<Unit>
+): ReadonlyArray<Counted> =>
+  (line.item_id === null ? [] : partsOf(facts, line.item_id, loose)).flatMap((part): ReadonlyArray<Counted> => {
+    const there = allocated.filter(({ level }) => level?.product_id === part.product_id).length
+    const rest = part.quantity.minus(there)
+    if (!rest.greaterThan(0)) return []
+    const product = facts.products.get(part.product_id)
+    const store_id = line.dispatch_store_id ?? facts.order.store_id
+    const lying = shelves.get(`${part.product_id} ${store_id}`) ?? []
+    const places = [...new Set(lying.flatMap(({ location }) => location?.trim() || []))].toSorted(inWalkingOrder)
+    const own = namingRow(
+      product?.name ?? String(part.product_id),
+      [[product?.sku ?? "", kind === "pick_list" ? places.slice(0, 5).join(", ") : ""].filter(Boolean).join(" · ")],
+      depth + part.depth
+    )
+    return [{ ...own, row: { ...own.row, quantity: rest, tick: kind === "delivery_note" ? null : false } }]
+  })

@@ -1,0 +1,115 @@
+/** What giving goods back must know: what of them is here, and what holds it. */
+import { Effect } from "effect"
+import type { Failure } from "../../kernel/endpoint.ts"
+import { lockStreams } from "../../kernel/engine.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { type DemandRow, demands } from "../../demands/schema.ts"
+import { opportunity_items } from "../../opportunities/lines/schema.ts"
+import { opportunities } from "../../opportunities/schema.ts"
+import { container_items } from "../../packing/schema.ts"
+import { bulk, products } from "../../products/schema.ts"
+import { stock_levels } from "../../stock/schema.ts"
+import { exact, type ExactNumber } from "../../values/decimal.ts"
+import type { PurchaseOrderRow } from "../schema.ts"
+import { itemsOfOrder } from "./facts.ts"
+import type { ReturnFacts } from "./give-back.ts"
+
+/** What holds each unit, in words: it is packed, out, or promised to a job from now on. Three queries. */
+const holdsOf = Effect.fnUntraced(function* (
+  unit_ids: ReadonlyArray<number>,
+  now: string
+): Effect.fn.Return<ReadonlyMap<number, string>, Failure, Store> {
+  if (unit_ids.length === 0) return new Map()
+  const store = yield* Store
+  const packed = yield* store.find(container_items, { serialised_item_id: unit_ids, unpacked_at: null })
+  const claims = (yield* store.find(demands, { asset_id: unit_ids, is_active: true }, { order: ["starts_at"] })).filter(
+    (demand) => demand.source_type !== "container" && (demand.out || demand.ends_at > now)
+  )
+  const jobs = new Map(
+    (yield* store.getMany(opportunities, [
+      ...new Set(claims.flatMap(({ opportunity_id }) => opportunity_id ?? []))
+    ])).map((row) => [row.id, `"${row.subject}" (opportunity ${row.number ?? row.id})`])
+  )
+  const text = (demand: DemandRow): string => {
+    const job = jobs.get(demand.opportunity_id ?? 0) ?? `${demand.source_type} ${demand.source_id}`
+    return demand.out
+      ? `is out on hire with ${job}; check it in first.`
+      : `is allocated to ${job} from ${demand.starts_at} to ${demand.ends_at}; release it there first.`
+  }
+  const holds = new Map(
+    packed.map((row) => [row.serialised_item_id, `is packed in container ${row.container_id}; unpack it first.`])
+  )
+  for (const demand of claims)
+    if (demand.asset_id !== null && !holds.has(demand.asset_id)) holds.set(demand.asset_id, text(demand))
+  return holds
+})
+
+/**
+ * How much of these products in bulk is at the store: all that is held, less what is out. Of a line it is known how many
+ * pieces went; of the parts of a kit only that they are out.
+ */
+const inHouse = Effect.fnUntraced(function* (
+  product_ids: ReadonlyArray<number>,
+  store_id: number
+): Effect.fn.Return<ReadonlyMap<number, ExactNumber>, Failure, Store> {
+  if (product_ids.length === 0) return new Map()
+  const store = yield* Store
+  const held = yield* store.find(stock_levels, {
+    product_id: product_ids,
+    store_id,
+    stock_category: 10,
+    given_back_at: null
+  })
+  const out = (yield* store.find(demands, { product_id: product_ids, store_id, is_active: true, out: true })).filter(
+    ({ asset_id }) => asset_id === null
+  )
+  const lines = new Map(
+    (yield* store.getMany(
+      opportunity_items,
+      out.filter(({ source_type }) => source_type === "opportunity_item").map(({ source_id }) => source_id)
+    )).map((line) => [line.id, line])
+  )
+  const away = new Map<number, ExactNumber>()
+  for (const { product_id, quantity, source_id, source_type } of out) {
+    const line = source_type === "opportunity_item" ? lines.get(source_id) : undefined
+    const gone =
+      line?.item_id === product_id ? exact(line.dispatched_quantity).minus(line.returned_quantity) : exact(quantity)
+    away.set(product_id, gone.plus(away.get(product_id) ?? 0))
+  }
+  return new Map(
+    product_ids.map((id) => [
+      id,
+      held
+        .filter(({ product_id }) => product_id === id)
+        .reduce((sum, { quantity_held }) => sum.plus(quantity_held), exact(0))
+        .minus(away.get(id) ?? 0)
+    ])
+  )
+})
+
+export const returnFactsOf = Effect.fnUntraced(function* (
+  order: PurchaseOrderRow,
+  now: string
+): Effect.fn.Return<ReturnFacts, Failure, Store> {
+  const store = yield* Store
+  const items = yield* itemsOfOrder(order.id)
+  const where = { purchase_order_item_id: items.map(({ id }) => id), given_back_at: null }
+  const levels = items.length === 0 ? [] : yield* store.find(stock_levels, where, { order: ["id"] })
+  // Who allocates or packs one of the units waits, or is seen.
+  yield* lockStreams(levels.map(({ id }) => `stock_level:${id}`))
+  const found = yield* store.getMany(products, [...new Set(items.flatMap(({ product_id }) => product_id ?? []))])
+  return {
+    order,
+    items,
+    products: new Map(found.map((row) => [row.id, row])),
+    levels: items.length === 0 ? [] : yield* store.find(stock_levels, where, { order: ["id"] }),
+    holds: yield* holdsOf(
+      levels.filter(({ stock_category }) => stock_category === 50).map(({ id }) => id),
+      now
+    ),
+    in_house: yield* inHouse(
+      found.filter(({ stock_method }) => stock_method === bulk).map(({ id }) => id),
+      order.store_id
+    )
+  }
+})

@@ -1,0 +1,42 @@
+/** What a request to resolve shortages holds (rules/availability 9). */
+import {
+  choice,
+  decimal,
+  integer,
+  json,
+  list,
+  object,
+  ref,
+  text,
+  timestamp,
+  type ValuesOf
+} from "../../kernel/field.ts"
+import type { Json } from "../../kernel/json.ts"
+import { purchase_order_types } from "../schema.ts"
+
+export const resolveFields = {
+  resolution: choice(purchase_order_types, {
+    required: true,
+    any_case: true,
+    describe: "subhire: hire what is short; purchase: buy it"
+  }),
+  supplier_id: ref("members", { nullable: true, describe: "Required for a new order" }),
+  purchase_order_id: ref("purchase_orders", { nullable: true, describe: "A draft that the lines are added to" }),
+  lines: list(
+    object({
+      opportunity_item_id: integer({ required: true, min: 1, names: "opportunity_items" }),
+      quantity: decimal({
+        scale: 2,
+        min: "0.01",
+        max: "1000000000",
+        nullable: true,
+        describe: "What is short and not on order unless given"
+      }),
+      unit_cost: json<Json>({ form: "any", nullable: true, describe: "The product's unless given" })
+    }),
+    { nullable: true, min_items: 1, max_items: 1_000, describe: "All that is short unless given" }
+  ),
+  currency: text({ format: "currency", max: 3, nullable: true }),
+  expected_at: timestamp({ nullable: true })
+}
+export type ResolveValues = Partial<ValuesOf<typeof resolveFields>>

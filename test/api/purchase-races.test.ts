@@ -1,0 +1,80 @@
+/** Several people at one purchase order, over the server's interface on Postgres: of two that exclude each other one wins. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { type Got, serve, type Serving } from "../server/serving.ts"
+
+const path = "/api/v1/purchase_orders"
+describe("several people at one purchase order on pg", () => {
+  let server: Serving, supplier_id: number
+  const made = async (target: string, json: object, key: string): Promise<any> => {
+    const reply = await server.ask(target, { method: "POST", json })
+    expect([200, 201], reply.text).toContain(reply.status)
+    return reply.body[key]
+  }
+  beforeAll(async () => {
+    server = await serve("pg")
+    supplier_id = (await made("/api/v1/members", { name: "Rig Hire", membership_type: "organisation" }, "member")).id
+  })
+  afterAll(() => server.close())
+  const draft = async (): Promise<{ readonly id: number; readonly number: string }> =>
+    made(
+      path,
+      { supplier_id, po_type: "purchase", items: [{ name: "Truss", quantity: "4", unit_cost: "25.00" }] },
+      "purchase_order"
+    )
+  const post = (id: number, what: string, json: object = {}): Promise<Got> =>
+    server.ask(`${path}/${id}/${what}`, { method: "POST", json })
+  const put = (id: number, json: object): Promise<Got> => server.ask(`${path}/${id}`, { method: "PUT", json })
+  const shown = async (id: number) => (await server.ask(`${path}/${id}?include=items`)).body.purchase_order
+  const events = async (id: number, action: string): Promise<number> =>
+    (
+      await server.ask(`/api/v1/actions?q[auditable_type_eq]=purchase_order&q[auditable_id_eq]=${id}`)
+    ).body.actions.filter((one: { readonly action: string }) => one.action === action).length
+
+  it("eight send it at once: it is sent once", async () => {
+    for (let round = 0; round < 5; round++) {
+      const { id } = await draft()
+      const replies = await Promise.all(Array.from({ length: 8 }, () => post(id, "send")))
+      expect(replies.map(({ status }) => status).toSorted()).toEqual([200, ...Array(7).fill(422)])
+      expect(await events(id, "purchase_order.sent")).toBe(1)
+    }
+  })
+  it("one sends it while another cancels it: what was cancelled first is not sent", async () => {
+    for (let round = 0; round < 10; round++) {
+      const { id } = await draft()
+      const [sent, cancelled] = await Promise.all([post(id, "send"), post(id, "cancel")])
+      expect(cancelled.status).toBe(200)
+      const end = await shown(id)
+      expect([end.status, end.sent_at !== null]).toEqual(["cancelled", sent.status === 200])
+      expect([200, 422]).toContain(sent.status)
+    }
+  })
+  it("one changes its lines while another sends it: what was sent is what stands", async () => {
+    for (let round = 0; round < 10; round++) {
+      const { id } = await draft()
+      const items = [{ name: "Motor", quantity: "2", unit_cost: "10.00" }]
+      const [changed, sent] = await Promise.all([put(id, { items }), post(id, "send")])
+      expect(sent.status).toBe(200)
+      const end = await shown(id)
+      expect([end.status, end.items.map((item: any) => item.name), end.total]).toEqual(
+        changed.status === 200 ? ["sent", ["Motor"], "20.00"] : ["sent", ["Truss"], "100.00"]
+      )
+    }
+  })
+  it("one deletes it while another sends it: either, never both", async () => {
+    for (let round = 0; round < 10; round++) {
+      const { id } = await draft()
+      const [removed, sent] = await Promise.all([server.ask(`${path}/${id}`, { method: "DELETE" }), post(id, "send")])
+      expect([removed.status, sent.status]).toEqual(removed.status === 204 ? [204, 404] : [422, 200])
+    }
+  })
+  it("sixteen order at once, and some of what they ask is refused: numbers are 1 to n, each once", async () => {
+    const before = Number((await draft()).number)
+    const clients = Array.from({ length: 16 }, async (_, client) => {
+      const refused = await server.ask(path, { method: "POST", json: { supplier_id, items: [{ quantity: "1" }] } })
+      expect(refused.status).toBe(422)
+      return Number((await draft()).number) + client * 0
+    })
+    const numbers = (await Promise.all(clients)).toSorted((one, other) => one - other)
+    expect(numbers).toEqual(Array.from({ length: 16 }, (_, at) => before + 1 + at))
+  })
+})

@@ -1,0 +1,108 @@
+/** Several people at one delivery, over the server's interface on Postgres: each piece comes once. */
+import { expect } from "vitest"
+import type { Got, Serving } from "../server/serving.ts"
+
+const path = "/api/v1/purchase_orders"
+export interface Quay {
+  readonly product: (set?: object) => Promise<number>
+  /** An order of these lines that was sent. */
+  readonly sent: (set: object, ...items: ReadonlyArray<object>) => Promise<any>
+  readonly post: (id: number, what: string, json?: object) => Promise<Got>
+  readonly shown: (id: number) => Promise<any>
+  readonly levels: (product_id: number) => Promise<ReadonlyArray<any>>
+}
+export const quayAt = async (server: Serving): Promise<Quay> => {
+  const made = async (target: string, json: object, key: string): Promise<any> => {
+    const reply = await server.ask(target, { method: "POST", json })
+    expect([200, 201], reply.text).toContain(reply.status)
+    return reply.body[key]
+  }
+  const supplier = await made("/api/v1/members", { name: "Lender", membership_type: "organisation" }, "member")
+  const post: Quay["post"] = (id, what, json = {}) => server.ask(`${path}/${id}/${what}`, { method: "POST", json })
+  const shown: Quay["shown"] = async (id) => (await server.ask(`${path}/${id}?include=items`)).body.purchase_order
+  return {
+    post,
+    shown,
+    product: async (set = {}) =>
+      (await made("/api/v1/products", { name: "Goods", stock_method: 1, ...set }, "product")).id,
+    sent: async (set, ...items) => {
+      const hire = { starts_at: "2030-07-01T00:00:00Z", ends_at: "2030-07-09T00:00:00Z" }
+      const order = await made(path, { supplier_id: supplier.id, ...hire, items, ...set }, "purchase_order")
+      expect((await post(order.id, "send")).status).toBe(200)
+      return shown(order.id)
+    },
+    levels: async (product_id) =>
+      (await server.ask(`/api/v1/stock_levels?q[product_id_eq]=${product_id}&per_page=100`)).body.stock_levels
+  }
+}
+const accepted = (replies: ReadonlyArray<Got>): number => {
+  for (const { status, text } of replies) expect([200, 422], text).toContain(status)
+  return replies.filter(({ status }) => status === 200).length
+}
+const held = (levels: ReadonlyArray<any>): number =>
+  levels.reduce((sum, one) => sum + Number(one.stock_category === 50 ? 1 : one.quantity_held), 0)
+
+/** Eight people receive the same pieces: five of ten are to come, in bulk and one by one, sub-hired and bought. */
+export const piecesComeOnce = async (quay: Quay): Promise<void> => {
+  for (const po_type of ["sub_hire", "purchase"]) {
+    const [cables, heads] = [await quay.product(), await quay.product({ stock_method: 2 })]
+    const { id, items } = await quay.sent(
+      { po_type },
+      { product_id: cables, quantity: "5" },
+      { product_id: heads, quantity: "5" }
+    )
+    for (const [at, product_id] of [cables, heads].entries()) {
+      const lines = [{ item_id: items[at].id, quantity: "1" }]
+      const replies = await Promise.all(Array.from({ length: 8 }, () => quay.post(id, "receive", { lines })))
+      expect(accepted(replies)).toBe(5)
+      expect((await quay.shown(id)).items[at].received_quantity).toBe("5.00")
+      expect(held(await quay.levels(product_id))).toBe(5)
+    }
+    expect((await quay.shown(id)).status).toBe("received")
+  }
+}
+/** Two orders for the same bought product: one level holds what came of both. */
+export const ordersShareALevel = async (quay: Quay): Promise<void> => {
+  const product_id = await quay.product()
+  const orders = await Promise.all(
+    Array.from({ length: 4 }, () => quay.sent({ po_type: "purchase" }, { product_id, quantity: "3" }))
+  )
+  const replies = await Promise.all(
+    orders.flatMap(({ id, items }) =>
+      [1, 2].map(() => quay.post(id, "receive", { lines: [{ item_id: items[0].id, quantity: "3" }] }))
+    )
+  )
+  expect(accepted(replies)).toBe(4)
+  expect((await quay.levels(product_id)).map((one) => one.quantity_held)).toEqual(["12.00"])
+}
+/** A serial number that several scan at once is on one unit. */
+export const serialsAreOnce = async (quay: Quay, serial: string): Promise<void> => {
+  const product_id = await quay.product({ stock_method: 2 })
+  const orders = await Promise.all([1, 2, 3, 4].map(() => quay.sent({}, { product_id, quantity: "2" })))
+  const replies = await Promise.all(
+    orders.map(({ id, items }) =>
+      quay.post(id, "receive", { lines: [{ item_id: items[0].id, quantity: "1", serial_numbers: [serial] }] })
+    )
+  )
+  expect(accepted(replies)).toBe(1)
+  expect(await quay.levels(product_id)).toHaveLength(1)
+}
+/** Goods go back once, while more of them come. */
+export const goBackOnce = async (quay: Quay): Promise<void> => {
+  const product_id = await quay.product()
+  const { id, items } = await quay.sent({}, { product_id, quantity: "8" })
+  const item_id = items[0].id
+  await quay.post(id, "receive", { lines: [{ item_id, quantity: "4" }] })
+  const replies = await Promise.all([
+    ...Array.from({ length: 6 }, () => quay.post(id, "return", { lines: [{ item_id, quantity: "2" }] })),
+    quay.post(id, "receive", { lines: [{ item_id, quantity: "1" }] }),
+    quay.post(id, "receive", { lines: [{ item_id, quantity: "1" }] })
+  ])
+  accepted(replies)
+  const [item] = (await quay.shown(id)).items
+  expect(item.received_quantity).toBe("6.00")
+  expect(["4.00", "6.00"]).toContain(item.returned_quantity)
+  const levels = (await quay.levels(product_id)).filter((one) => one.is_sub_hired)
+  expect(held(levels)).toBe(6)
+  expect(held(levels.filter((one) => one.given_back_at === null))).toBe(6 - Number(item.returned_quantity))
+}

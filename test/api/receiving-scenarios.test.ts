@@ -1,0 +1,44 @@
+import { expect, it } from "vitest"
+import { type Ask, playEverywhere } from "./playing.ts"
+import { now, orders, sceneOf } from "./receiving-scenarios.ts"
+import { receivingScenarios } from "./scenarios/receiving.ts"
+import { resolutionScenarios } from "./scenarios/resolutions.ts"
+
+const scenarios = [...receivingScenarios, ...resolutionScenarios]
+
+/** Orders and stock as they are left, without ids and stamps. */
+const endOf = async (ask: Ask): Promise<ReadonlyArray<string>> => {
+  const ends: Array<string> = []
+  for (const [path, key] of [
+    [`${orders}?include=items&`, "purchase_orders"],
+    ["/api/v1/stock_levels?", "stock_levels"]
+  ] as const) {
+    for (let page = 1; ; page++) {
+      const found = (await ask("GET", `${path}per_page=100&page=${page}`)).body[key]
+      if (found.length === 0) break
+      for (const one of found)
+        ends.push(
+          JSON.stringify(
+            key === "stock_levels"
+              ? [one.product_name, one.serial_number, one.quantity_held, one.starts_at, one.ends_at, one.given_back_at]
+              : [
+                  one.subject,
+                  one.number,
+                  one.status,
+                  one.received_at,
+                  one.returned_at,
+                  one.items.map((row: any) => [row.name, row.quantity, row.received_quantity, row.returned_quantity])
+                ]
+          )
+        )
+    }
+  }
+  return ends.sort()
+}
+
+it("every scenario has a name of its own", () => {
+  expect(scenarios.length).toBeGreaterThanOrEqual(40)
+  expect(new Set(scenarios.map(({ n }) => n)).size).toBe(scenarios.length)
+})
+
+playEverywhere({ title: "deliveries and returns", scenarios, sceneOf, endOf, now, typed: true })

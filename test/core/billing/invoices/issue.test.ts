@@ -1,0 +1,227 @@
+/** Issuing and voiding an invoice of 100.00 net and 20 % tax (rules/billing 1.1, 1.3). */
+import { describe, it } from "vitest"
+import { type IssueFacts, issueInvoice, voidInvoice, type VoidFacts } from "../../../../core/billing/invoices/decide.ts"
+import type { InvoiceRow, NamedParty } from "../../../../core/billing/schema.ts"
+import { initialRow } from "../../../../core/kernel/crud-resource.ts"
+import type { DecideContext } from "../../../../core/kernel/decide-context.ts"
+import { type MemberRow, members } from "../../../../core/members/schema.ts"
+import { decided_at, given_at } from "../../decider.ts"
+import { given, invoiceIn, issued, stamps } from "../invoice.ts"
+
+const sold = [{ quantity: "1.00", amount: 10_000 }]
+const draft = (set: Partial<InvoiceRow> = {}) =>
+  issued(sold, { status: "draft", number: null, issued_at: null, payment_terms_days: 14, ...set }).rows
+const member: MemberRow = { ...initialRow(members, {}), id: 1, name: "Ann Ltd", ...stamps }
+const party = (name: string): NamedParty => ({
+  name,
+  street: null,
+  city: null,
+  county: null,
+  postcode: null,
+  country_code: null,
+  tax_number: null,
+  registration_number: null,
+  peppol_id: null,
+  email: null,
+  phone: null,
+  account_number: null
+})
+const known: IssueFacts = {
+  items: 1,
+  member,
+  billed_to: party("Ann Ltd"),
+  billed_by: party("Northlight"),
+  vat_reports: [{ tax_rate_id: 1, name: "20 %", category: null, reason: null }],
+  spent_deposits: [],
+  exceeded_deposits: []
+}
+const issue =
+  (
+    asked: Parameters<typeof issueInvoice>[2] = {},
+    more: Partial<IssueFacts> = {},
+    context: Partial<DecideContext> = {}
+  ) =>
+  (facts: Parameters<typeof invoiceIn>[0]) =>
+    issueInvoice(invoiceIn(facts), { ...known, ...more }, asked, { ...facts.context, number: () => 7, ...context })
+const undo =
+  (more: Partial<VoidFacts> = {}) =>
+  (facts: Parameters<typeof invoiceIn>[0]) =>
+    voidInvoice(invoiceIn(facts), { credit_notes: 0, deducted_by: [], ...more }, "Typed twice", facts.context)
+const { billed_by, billed_to, vat_reports } = known
+const issuedWith = (set: object, was: object = {}) => ({
+  stream: "invoice:1",
+  type: "invoice.issued",
+  data: {
+    id: 1,
+    set: {
+      number: "0000000007",
+      status: "issued",
+      amount_paid: 0,
+      amount_credited: 0,
+      amount_outstanding: 12_000,
+      paid_at: null,
+      issued_at: decided_at,
+      due_at: "2026-07-02T12:00:00.000Z",
+      billed_to,
+      billed_by,
+      vat_reports,
+      ...set
+    },
+    was: {
+      number: null,
+      status: "draft",
+      amount_paid: 0,
+      amount_credited: 0,
+      amount_outstanding: 12_000,
+      paid_at: null,
+      issued_at: null,
+      due_at: null,
+      billed_to: null,
+      billed_by: null,
+      vat_reports: null,
+      ...was
+    }
+  }
+})
+
+describe("issuing a draft", () => {
+  it("gives it its number, when it is due by its terms, and the names it keeps", () => {
+    given(...draft())
+      .when(issue())
+      .thenEvents(issuedWith({}))
+  })
+  it("gives no number where numbers are not given, which is on a device", () => {
+    given(...draft())
+      .when(issue({}, {}, { number: () => null }))
+      .thenEvents(issuedWith({ number: null }))
+  })
+  it("at a time that is past counts its terms from then", () => {
+    given(...draft())
+      .when(issue({ issued_at: "2026-06-01T08:00:00.000Z" }))
+      .thenEvents(issuedWith({ issued_at: "2026-06-01T08:00:00.000Z", due_at: "2026-06-15T08:00:00.000Z" }))
+  })
+  it("in the future is refused; clocks may be minutes apart, as for payments", () => {
+    given(...draft())
+      .when(issue({ issued_at: "2026-06-18T12:05:00.001Z" }))
+      .thenRefused({ issued_at: ["The issued at field must not be in the future."] })
+    given(...draft())
+      .when(issue({ issued_at: "2026-06-18T12:05:00.000Z" }))
+      .thenEvents(issuedWith({ issued_at: "2026-06-18T12:05:00.000Z", due_at: "2026-07-02T12:05:00.000Z" }))
+  })
+  it("goes by the day it says over its terms, and by the one it is told over both", () => {
+    const own = "2026-08-01T00:00:00.000Z"
+    given(...draft({ due_at: own }))
+      .when(issue())
+      .thenEvents(issuedWith({ due_at: own }, { due_at: own }))
+    given(...draft({ due_at: own }))
+      .when(issue({ due_at: "2026-07-09T00:00:00.000Z" }))
+      .thenEvents(issuedWith({ due_at: "2026-07-09T00:00:00.000Z" }, { due_at: own }))
+  })
+  it("that is due before it is issued is refused", () => {
+    given(...draft())
+      .when(issue({ due_at: "2026-06-18T11:59:59.999Z" }))
+      .thenRefused({ due_at: ["The due at field must not be before the day of issue; send a later due_at."] })
+  })
+  it("of nothing is paid at once", () => {
+    const nothing = { subtotal: 0, tax_total: 0, total: 0, amount_outstanding: 0 }
+    given(...draft(nothing))
+      .when(issue())
+      .thenEvents(issuedWith({ status: "paid", amount_outstanding: 0, paid_at: decided_at }, { amount_outstanding: 0 }))
+  })
+  it.each<[string, Partial<InvoiceRow>, Partial<IssueFacts>, object]>([
+    ["without rows", {}, { items: 0 }, { items: ["An invoice without rows cannot be issued."] }],
+    [
+      "below nothing",
+      { total: -1 },
+      {},
+      { total: ["The total is below zero; take deductions off, or issue a credit note instead."] }
+    ],
+    [
+      "to an archived customer",
+      {},
+      { member: { ...member, deleted_at: given_at } },
+      { member_id: ["The customer is archived; restore the member or name another one."] }
+    ],
+    [
+      "to a user",
+      {},
+      { member: { ...member, membership_type: "user" } },
+      { member_id: ["A user cannot be billed; name an organisation, a contact or a venue."] }
+    ],
+    [
+      "that takes off a deposit twice",
+      {},
+      { spent_deposits: ["deposit 0000000003"] },
+      { items: ["Take off the deduction of deposit 0000000003: it was deducted or undone."] }
+    ],
+    ["that was issued", { status: "issued" }, {}, { status: ["The invoice is issued; only a draft can be issued."] }],
+    ["that was voided", { status: "voided" }, {}, { status: ["The invoice is voided; only a draft can be issued."] }]
+  ])("%s is refused", (_, set, facts, errors) => {
+    given(...draft(set))
+      .when(issue({}, facts))
+      .thenRefused({ ...errors })
+  })
+})
+
+describe("voiding an invoice", () => {
+  const of120 = (set: Partial<InvoiceRow> = {}) => issued(sold, set).rows
+  it("leaves nothing outstanding, and its number", () => {
+    given(...of120())
+      .when(undo())
+      .thenEvents({
+        stream: "invoice:1",
+        type: "invoice.voided",
+        data: {
+          id: 1,
+          set: {
+            status: "voided",
+            amount_outstanding: 0,
+            paid_at: null,
+            voided_at: decided_at,
+            void_reason: "Typed twice"
+          },
+          was: { status: "issued", amount_outstanding: 12_000, paid_at: null, voided_at: null, void_reason: null }
+        }
+      })
+  })
+  it("of nothing, which was paid as it was issued, is allowed", () => {
+    given(...of120({ total: 0, status: "paid", paid_at: given_at, amount_outstanding: 0 }))
+      .when(undo())
+      .thenEvents({
+        stream: "invoice:1",
+        type: "invoice.voided",
+        data: {
+          id: 1,
+          set: {
+            status: "voided",
+            amount_outstanding: 0,
+            paid_at: null,
+            voided_at: decided_at,
+            void_reason: "Typed twice"
+          },
+          was: { status: "paid", amount_outstanding: 0, paid_at: given_at, voided_at: null, void_reason: null }
+        }
+      })
+  })
+  it.each<[string, Partial<InvoiceRow>, Partial<VoidFacts>, string]>([
+    ["a draft", { status: "draft" }, {}, "The invoice is a draft; delete it instead."],
+    [
+      "one with money on it",
+      { status: "partially_paid", amount_paid: 1 },
+      {},
+      "The invoice has payments; refund them first, or issue a credit note."
+    ],
+    ["one with a credit note", {}, { credit_notes: 1 }, "The invoice has a credit note and cannot be voided."],
+    ["one that was voided", { status: "voided" }, {}, "The invoice is voided and cannot be voided."],
+    [
+      "a deposit that another takes off",
+      { type: "deposit" },
+      { deducted_by: ["invoice 0000000009"] },
+      "The deposit is taken off by invoice 0000000009; void that first."
+    ]
+  ])("refuses %s", (_, set, facts, text) => {
+    given(...of120(set))
+      .when(undo(facts))
+      .thenRefused({ status: [text] })
+  })
+})

@@ -1,0 +1,174 @@
+/** What documents say: golden trees of blocks, sums to the unit, and fields that are offered and nothing else. */
+import { Result } from "effect"
+import { describe, expect, it } from "vitest"
+import { narrowest } from "../../../core/documents/branding/brand.ts"
+import { dataOf, type FieldGroup, pathsOf } from "../../../core/documents/content/field-groups.ts"
+import { fieldsOfType, pathsOfType } from "../../../core/documents/content/fields.ts"
+import { purchaseDocument, purchaseGroups } from "../../../core/documents/content/purchase.ts"
+import { salesDocument, salesGroups } from "../../../core/documents/content/sales.ts"
+import { letterWordsOf } from "../../../core/documents/content/words.ts"
+import { document_types, type DocumentType } from "../../../core/documents/types.ts"
+import { type Block, readDocument, type Table } from "../../../core/print/blocks.ts"
+import { purchaseSample, sampleOptions, salesSample, type SalesSample } from "./samples.ts"
+
+const plain = { lines: 12, currency: "EUR", language: "en-GB" }
+const quoted = (sample: SalesSample, set: Parameters<typeof sampleOptions>[1] = {}) => {
+  const options = sampleOptions(sample.language, set)
+  return salesDocument(salesSample(sample, options), options)
+}
+const flat = (blocks: ReadonlyArray<Block>): ReadonlyArray<Block> =>
+  blocks.flatMap((block) =>
+    block.kind === "columns"
+      ? block.columns.flatMap((column) => flat(column.blocks))
+      : block.kind === "together"
+        ? flat(block.blocks)
+        : [block]
+  )
+const tableOf = (blocks: ReadonlyArray<Block>): Table => {
+  const found = flat(blocks).find((block): block is Table => block.kind === "table")
+  if (found === undefined) throw new Error("there is no table")
+  return found
+}
+const golden = (name: string, document: unknown) =>
+  expect(`${JSON.stringify(document, null, 1)}\n`).toMatchFileSnapshot(`goldens/${name}.json`)
+
+describe("golden documents", () => {
+  it("a quotation", () => golden("quotation", quoted(plain, { intro: "Thank you.", terms: "Pay first." })))
+  it("a quotation in German at an agreed price", () =>
+    golden("quotation-deal", quoted({ ...plain, lines: 3, language: "de", header: { deal_total: 123_456 } })))
+  it("a quotation with nothing but lines", () =>
+    golden("quotation-bare", quoted({ ...plain, lines: 2, currency: "JPY", language: "en-US", is_bare: true })))
+  it("an order confirmation in French, tax in the prices", () =>
+    golden(
+      "order_confirmation",
+      quoted({ ...plain, lines: 4, currency: "KWD", language: "fr", type: "order_confirmation", inclusive: true })
+    ))
+  it("a purchase order", () =>
+    golden("purchase_order", purchaseDocument(purchaseSample({ lines: 9, currency: "EUR" }), sampleOptions("en-GB"))))
+})
+
+describe.each([
+  ["EUR", 2],
+  ["JPY", 0],
+  ["KWD", 3]
+] as const)("sums in %s", (currency, scale) => {
+  const minor = (text: string): number => {
+    const digits = Number(text.replace(/[^\d.-]/g, ""))
+    return Math.round(digits * 10 ** scale)
+  }
+  it.each([
+    ["without tax", false],
+    ["with tax", true]
+  ])("of lines %s are the total's", (_what, inclusive) => {
+    const paper = salesSample({ ...plain, currency, lines: 60, inclusive })
+    const document = salesDocument(paper, sampleOptions("en-GB"))
+    const { rows } = tableOf(document.blocks)
+    const end = rows.findIndex((row) => row.kind === "group" && row.text === letterWordsOf("en").optional)
+    const amounts = rows
+      .slice(0, end)
+      .flatMap((row) => (row.kind === "row" ? [minor(row.cells.at(-1)?.runs[0]?.text ?? "")] : []))
+    const groups = rows.slice(0, end).flatMap((row) => (row.kind === "group" ? [minor(row.value ?? "")] : []))
+    const sum = (all: ReadonlyArray<number>) => all.reduce((one, other) => one + other, 0)
+    const wanted = inclusive ? paper.totals.net + paper.totals.tax : paper.totals.net
+    expect([sum(amounts), sum(groups)]).toEqual([wanted, wanted])
+  })
+})
+
+describe("a document", () => {
+  it.each([1, 40, 1_000])("of %i lines can be kept and read again", (lines) => {
+    for (const document of [
+      quoted({ ...plain, lines }),
+      purchaseDocument(purchaseSample({ lines, currency: "KWD" }), sampleOptions("de"))
+    ])
+      expect(Result.isSuccess(readDocument(JSON.parse(JSON.stringify(document))))).toBe(true)
+  })
+  it("says VOID of what was lost, and nothing of the kind of a draft or quotation", () => {
+    expect(quoted({ ...plain, header: { state: 1, status: 2 } }).watermark).toBe("VOID")
+    expect(quoted({ ...plain, header: { state: 0, status: 0 } }).watermark).toBeUndefined()
+  })
+  it("asks for a signature on quotations only", () => {
+    const signs = (sample: SalesSample) => flat(quoted(sample).blocks).some(({ kind }) => kind === "signature")
+    expect([signs(plain), signs({ ...plain, type: "order_confirmation" })]).toEqual([true, false])
+  })
+  it("of an order to a supplier is marked while it is a draft and once it is cancelled", () => {
+    const markOf = (status: "draft" | "sent" | "cancelled") =>
+      purchaseDocument(purchaseSample({ lines: 1, currency: "EUR", order: { status } }), sampleOptions("en")).watermark
+    expect([markOf("draft"), markOf("sent"), markOf("cancelled")]).toEqual(["DRAFT", undefined, "VOID"])
+  })
+})
+
+describe("fields", () => {
+  const namesIn = (data: { readonly [key: string]: unknown }): ReadonlyArray<string> =>
+    Object.entries(data).flatMap(([key, value]) => {
+      const [one] = Array.isArray(value) ? value : [value]
+      return Object.keys(one ?? {}).map((name) => `${key}.${name}`)
+    })
+  const same = <F>(groups: ReadonlyArray<FieldGroup<F>>, facts: F) => {
+    const data = dataOf(groups, facts, { language: "en-GB", zone: "Europe/Berlin", currency: "EUR" })
+    expect([...namesIn(data)].sort()).toEqual([...pathsOf(groups)].sort())
+    for (const value of Object.values(data).flatMap((one) => (Array.isArray(one) ? one : [one])))
+      for (const field of Object.values(value)) expect(["string", "boolean"]).toContain(typeof field)
+  }
+  it("that are offered have a value, and there are no others: quotations", () => same(salesGroups, salesSample(plain)))
+  it("that are offered have a value, and there are no others: orders to suppliers", () =>
+    same(purchaseGroups, purchaseSample({ lines: 2, currency: "EUR" })))
+  it.each(Object.keys(document_types) as ReadonlyArray<DocumentType>)(
+    "of %s are named once, as they are checked",
+    (type) => {
+      const offered = fieldsOfType(type).flatMap(({ fields }) => fields)
+      expect(new Set(offered.map(({ name }) => name)).size).toBe(offered.length)
+      const checked = offered
+        .filter((one) => one.type !== "collection")
+        .map(({ name }) => name.replace(/^item\./, "items."))
+      expect(checked.sort()).toEqual([...pathsOfType(type)].sort())
+    }
+  )
+  it("are written as the document writes them", () => {
+    const data = dataOf(salesGroups, salesSample({ ...plain, language: "de" }), {
+      language: "de",
+      zone: "Europe/Berlin",
+      currency: "EUR"
+    })
+    expect(data["opportunity"]).toMatchObject({ starts_at: "1. Dezember 2026", customer_collecting: false })
+    expect(JSON.stringify(data["items"])).toContain("36,00\u00a0€")
+  })
+  it("of the warehouse know no price", () => {
+    for (const type of ["pick_list", "delivery_note", "return_note"] as const)
+      expect(
+        fieldsOfType(type)
+          .flatMap(({ fields }) => fields)
+          .filter((one) => one.type === "currency")
+      ).toEqual([])
+  })
+  it("without a type are those of every type", () => {
+    expect(pathsOfType(null)).toContain("store.name")
+    expect(pathsOfType(null)).not.toContain("opportunity.subject")
+  })
+})
+
+describe("a layout", () => {
+  const none = {
+    logo_attachment_id: null,
+    accent: null,
+    page_size: null,
+    intro: null,
+    terms: null,
+    footer: null,
+    mail_subject: null,
+    mail_text: null
+  }
+  const all = [
+    { ...none, store_id: null, document_type: null, accent: "#000001", intro: "all", footer: "all", terms: "all" },
+    { ...none, store_id: null, document_type: "quotation", intro: "type", footer: "type", terms: "type" },
+    { ...none, store_id: 1, document_type: null, intro: "store", footer: "store" },
+    { ...none, store_id: 1, document_type: "quotation", intro: "both" }
+  ] as const
+  it("gives each field from the narrowest that has it", () => {
+    const said = { accent: "#000001", terms: "type", footer: "store", intro: "both" }
+    expect(narrowest(all, "quotation", 1)).toEqual(said)
+    expect(narrowest(all.toReversed(), "quotation", 1)).toEqual(said)
+    expect(narrowest(all, "quotation", 2)).toEqual({ accent: "#000001", terms: "type", footer: "type", intro: "type" })
+    expect(narrowest(all, "invoice", 1)).toEqual({ accent: "#000001", terms: "all", footer: "store", intro: "store" })
+    expect(narrowest(all, "invoice", null)).toEqual({ accent: "#000001", terms: "all", footer: "all", intro: "all" })
+  })
+})
