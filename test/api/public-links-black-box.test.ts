@@ -2,8 +2,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { engines } from "../app.ts"
 import type { Got, Sent } from "../server/serving.ts"
+import { mailServer, type TestMailServer } from "../server/mail/smtp.ts"
 import { now, refusal } from "./billing-black-box.ts"
-import { keyed, openYard, public_url, wordsOf, type Yard } from "./procurement-black-box.ts"
+import { keyed, openYard, public_url, soon, wordsOf, type Yard } from "./procurement-black-box.ts"
 
 const form = (fields: { readonly [name: string]: string }, from?: string): Sent => ({
   ...{ method: "POST", bytes: new URLSearchParams(fields).toString() },
@@ -309,11 +310,17 @@ describe.each(engines)("A public link with a PIN, on %s (rules/billing 3, ruling
 describe.each(engines)("A quotation is accepted at its public address, on %s (surface)", (engine) => {
   let yard: Yard
   let desk: Desk
+  let mail: TestMailServer
   beforeAll(async () => {
-    yard = await openYard(engine)
+    mail = await mailServer()
+    yard = await openYard(engine, { smtp_url: mail.url })
+    await yard.put("/settings/company", { settings: { name: "Northlight", email: "office@north.example" } })
     desk = deskOf(yard)
   })
-  afterAll(() => yard.close())
+  afterAll(async () => {
+    await yard.close()
+    await mail.close()
+  })
   const quoted = async (json: object = {}, opportunity: object = {}) => {
     const job = await yard.job([{ name: "Stage", unit_price: "100.00" }], opportunity)
     await yard.made(`/opportunities/${job.id}/convert_to_quotation`)
@@ -338,6 +345,18 @@ describe.each(engines)("A quotation is accepted at its public address, on %s (su
     expect([page.status, page.text.includes("Ann Bell")]).toEqual([200, true])
     expect(page.text).not.toMatch(/<input[^>]+name="?accept/i)
     expect(await looked(job)).not.toEqual(before)
+  })
+  it("both sides get a copy by e-mail, which says by whom, when, and of what", async () => {
+    const { token } = await quoted()
+    const to = "ann@customer.example"
+    await accept(token, { name: "Ann Bell", accept: "1", email: to })
+    const sent = () => mail.taken.find((one) => one.to.includes(to))
+    await expect.poll(() => sent() !== undefined, soon).toBe(true)
+    expect(mail.taken.flatMap((one) => one.to)).toContain("office@north.example")
+    const { content } = sent()!.read.attachments[0]!
+    if (!(content instanceof ArrayBuffer)) throw new Error("no content")
+    const words = wordsOf(new Uint8Array(content))
+    for (const word of ["Stage", "120.00", "Ann Bell", to, "2026-06-18T12:00:00.000Z"]) expect(words).toContain(word)
   })
   it.each<[string, { readonly [name: string]: string }]>([
     ["no name", { accept: "1" }],
