@@ -36,7 +36,8 @@ export const itemFields = {
     form: "any",
     nullable: true,
     describe:
-      "Money in the order's currency, for one piece over the whole hire; unless given what the product costs to sub-hire or to buy"
+      "Money in the order's currency, for one piece over the whole hire; " +
+      "unless given what the product costs to sub-hire or to buy"
   }),
   discount_percent: decimal({ scale: 2, min: "0", max: "100", nullable: true }),
   tax_class_id: ref("product_tax_classes", {

@@ -45,8 +45,8 @@ const holdsOf = Effect.fnUntraced(function* (
 })
 
 /**
- * How much of these products in bulk is at the store: all that is held, less what is out. Of a line it is known how many
- * pieces went; of the parts of a kit only that they are out.
+ * How much of these products in bulk is at the store: all that is held, less what is out. Of a line it is known how
+ * many pieces went; of the parts of a kit only that they are out.
  */
 const inHouse = Effect.fnUntraced(function* (
   product_ids: ReadonlyArray<number>,
