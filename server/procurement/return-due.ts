@@ -82,8 +82,8 @@ const mailReminder = Effect.fnUntraced(function* (
       to: [to],
       subject: `Due back on ${day}: ${name}`,
       text: [
-        `These goods of ${supplier?.name ?? "the supplier"} (${name}${order.subject === null ? "" : `, ${order.subject}`}) ` +
-          `are due back on ${day}:`,
+        `These goods of ${supplier?.name ?? "the supplier"} are due back on ${day}:`,
+        order.subject === null ? name : `${name}, ${order.subject}`,
         "",
         ...goods
       ].join("\n")

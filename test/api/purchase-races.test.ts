@@ -1,4 +1,4 @@
-/** Several people at one purchase order, over the server's interface on Postgres: of two that exclude each other one wins. */
+/** Several people at one purchase order, over the interface on Postgres: of two that exclude each other one wins. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Got, serve, type Serving } from "../server/serving.ts"
 

@@ -14,7 +14,7 @@ import { jobKind, jobOffer } from "../../jobs/job-kind.ts"
 import { freshMailId } from "../../mail/compose.ts"
 import { serverContext } from "../../server-context.ts"
 import { customerOf } from "./customer.ts"
-import { type DocumentMail, documentMail } from "./document-mail.ts"
+import { type DocumentMail, documentMail } from "./mail.ts"
 import { freshToken, linkOf } from "./tokens.ts"
 
 /** Draws nothing: the PDF is there. */

@@ -1,4 +1,4 @@
-/** A mail with a document that is to be sent, as its job keeps it. */
+/** A mail with a document, as its job keeps it. */
 import { Schema } from "effect"
 
 export const documentMail = Schema.Struct({
