@@ -113,7 +113,8 @@ export const documentResource: Resource<typeof documents, "document"> = resource
       document_type_name: document_types[row.document_type].name,
       status_name: document_statuses[row.status],
       download_url: is_readable && row.uuid !== null ? (file_url?.(row.uuid, now) ?? null) : null,
-      public_link: link === undefined ? null : publicLinkOut(link, settings, public_url)
+      // Whoever has its address reads all of it.
+      public_link: link === undefined || !seesDocument(row, viewer) ? null : publicLinkOut(link, settings, public_url)
     }
   }
 })

@@ -1,5 +1,5 @@
 /**
- * Rules of giving sub-hired goods back to their supplier (rules/billing 2.4): which of them, what holds them here, and
+ * Rules of giving sub-hired goods back to their supplier (rules/billing 2.3): which of them, what holds them here, and
  * what that makes of the order.
  */
 import { Result } from "effect"
