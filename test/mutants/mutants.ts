@@ -3,6 +3,7 @@ import { billing_mutants } from "./billing.ts"
 import { document_mutants } from "./documents.ts"
 import { guard_mutants } from "./guards.ts"
 import { kernel_mutants, rule_mutants } from "./in-core.ts"
+import { link_mutants } from "./links.ts"
 import type { Mutant } from "./mutant.ts"
 import { outbox_mutants, replica_mutants } from "./on-device.ts"
 import { reader_mutants, verdict_mutants } from "./on-server.ts"
@@ -19,9 +20,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   ...rule_mutants,
   ...serving_mutants,
   ...billing_mutants,
-<<<<<<< HEAD
-  ...document_mutants
-=======
-  ...purchase_order_mutants
->>>>>>> w-sub
+  ...document_mutants,
+  ...purchase_order_mutants,
+  ...link_mutants
 ]

@@ -12,7 +12,7 @@ import { queueMail } from "../../mail/jobs.ts"
 import { serverContext } from "../../server-context.ts"
 import { filledMail } from "../filled.ts"
 import { preparation } from "../preparing.ts"
-import type { DocumentMail } from "./email-api.ts"
+import type { DocumentMail } from "./mail.ts"
 import { textOf } from "./opened.ts"
 import { linkOf } from "./tokens.ts"
 

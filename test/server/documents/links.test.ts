@@ -36,6 +36,7 @@ describe.each(engines)("public links on %s", (engine) => {
     expect([(await house.read(before)).status, (await house.read(after)).status]).toEqual([404, 200])
   })
   it("refuse PINs of other lengths or signs, times that are past, and statuses without a document to read", async () => {
+    await house.shared(document_id)
     for (const pin of ["123", "1234567890123", "12 34", "1234!", "πππππ"])
       expect([pin, await refused(422, "POST", at(), { pin })].flat()).toEqual([pin, "pin"])
     expect(await refused(422, "POST", at(), { expires_at: "2020-01-01T00:00:00Z" })).toEqual(["expires_at"])
