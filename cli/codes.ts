@@ -72,7 +72,8 @@ export const scanAll = async (
   const tick = styled(context.terminal.colour, "green", "✓")
   const tally = (): string => `${results.length - failed - announced} ${verb.replace("_", " ")}`
   const summarise = (): void => {
-    if (context.options.json === true) context.printJson({ results, [verb]: results.length - failed - announced, failed })
+    if (context.options.json === true)
+      context.printJson({ results, [verb]: results.length - failed - announced, failed })
     context.note(`${tally()}, ${failed} refused.`)
   }
   try {

@@ -82,7 +82,10 @@ class Dock {
     for (const row of rows) if (await this.isSerialised(row)) single.push(row)
     const [only, ...others] = single
     if (only === undefined)
-      throw new CliError(exit_codes.not_found, "no product on this order has this code, and none of them has single pieces")
+      throw new CliError(
+        exit_codes.not_found,
+        "no product on this order has this code, and none of them has single pieces"
+      )
     if (others.some((one) => one["product_id"] !== only["product_id"]))
       throw new CliError(exit_codes.usage, "scan the product first, then the serial numbers of its pieces")
     return this.rowFor(rows, Number(only["product_id"])) ?? only
