@@ -88,7 +88,7 @@ export const revokeLink = (
   { document, link }: { readonly document: DocumentRow; readonly link: DocumentLinkRow | undefined },
   { viewer }: Pick<DecideContext, "viewer">
 ): Decided =>
-  Result.flatMap(maySend(document, viewer), () =>
+  Result.flatMap(mayHandle(document, viewer), () =>
     link === undefined
       ? Result.fail(noLink)
       : Result.succeed({ events: [revoked(link)], result: { id: link.document_id } })
