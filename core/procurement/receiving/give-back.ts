@@ -24,7 +24,7 @@ import {
   type ReceiveFacts
 } from "./decide.ts"
 import { purchaseOrderReturned } from "./events.ts"
-import { unitName } from "./give-back-facts.ts"
+import { unitName } from "./claims.ts"
 import type { ReturnedLine, ReturnValues } from "./fields.ts"
 
 export interface ReturnFacts extends Pick<ReceiveFacts, "order" | "items" | "products"> {
