@@ -171,7 +171,7 @@ const belowText = (words: LinkWords, document: PrintDocument, token: string, par
       const lead = worded(words.accepted_lead, { name: part.name, date: part.date })
       const more = part.has_certificate
         ? `<a class="button quiet" href="${token}?format=certificate" type="application/pdf">${escaped(words.certificate)}</a>`
-        : `<p>${escaped(words.copy_follows)}</p>`
+        : `<p>${escaped(words.certificate_follows)}</p>`
       return `<section class="panel done" role="status">\n<h2>${escaped(words.accepted_title)}</h2>\n<p>${escaped(lead)}</p>\n${more}\n</section>`
     }
     case "form":

@@ -34,7 +34,7 @@ export interface LinkWords {
   readonly accepted_title: string
   /** `{name}` and `{date}` are replaced. */
   readonly accepted_lead: string
-  readonly copy_follows: string
+  readonly certificate_follows: string
   readonly certificate: string
   readonly not_accepted: {
     readonly [reason in "no_quotation" | "withdrawn" | "closed" | "changed" | "other_text"]: string
@@ -104,7 +104,7 @@ const english: LinkWords = {
   problem: "Nothing was accepted yet:",
   accepted_title: "Accepted",
   accepted_lead: "{name} accepted this quotation on {date}.",
-  copy_follows: "A copy with a certificate is sent by e-mail.",
+  certificate_follows: "The certificate is being made. Reload this page in a moment to open it.",
   certificate: "Open the certificate",
   not_accepted: {
     no_quotation: "This document is not one to accept.",
@@ -172,7 +172,7 @@ const german: LinkWords = {
   problem: "Noch wurde nichts angenommen:",
   accepted_title: "Angenommen",
   accepted_lead: "{name} hat dieses Angebot am {date} angenommen.",
-  copy_follows: "Eine Kopie mit Bescheinigung kommt per E-Mail.",
+  certificate_follows: "Die Bescheinigung wird erstellt. Laden Sie diese Seite gleich neu, um sie zu öffnen.",
   certificate: "Bescheinigung öffnen",
   not_accepted: {
     no_quotation: "Dieses Dokument ist nicht zum Annehmen.",
@@ -241,7 +241,7 @@ const french: LinkWords = {
   problem: "Rien n’est encore accepté :",
   accepted_title: "Accepté",
   accepted_lead: "{name} a accepté ce devis le {date}.",
-  copy_follows: "Une copie avec attestation est envoyée par e-mail.",
+  certificate_follows: "L’attestation est en préparation. Rechargez cette page dans un instant pour l’ouvrir.",
   certificate: "Ouvrir l’attestation",
   not_accepted: {
     no_quotation: "Ce document n’est pas à accepter.",
