@@ -20,8 +20,8 @@ const isExternal = (id) => /^node:|^pg-native$/.test(id)
 
 const isOwnShared = (id) => [`${root}core/`, `${root}sync/`].some((folder) => id.startsWith(folder))
 /**
- * The modules that the command line reaches without the server's own folder, but for those that rules and queries load
- * only when they are asked for.
+ * The modules that the command line reaches without the server's own folder, but for those of core and sync that are
+ * loaded only when they are asked for.
  */
 const modulesOfCommandLine = async () => {
   const reached = new Set()
@@ -29,7 +29,7 @@ const modulesOfCommandLine = async () => {
     if (reached.has(id)) return
     reached.add(id)
     const info = infoOf(id)
-    const later = isOwnShared(id) ? [] : info.dynamicallyImportedIds
+    const later = info.dynamicallyImportedIds.filter((one) => !isOwnShared(one))
     for (const next of [...info.importedIds, ...later]) if (infoOf(next) !== null) reach(next, infoOf)
   }
   const bundle = await rolldown({

@@ -112,7 +112,9 @@ const textGiven = ({ flag, field }: Flag, given: Flags): string | undefined => {
   return value === undefined ? undefined : value === true ? "true" : String(value)
 }
 
-/** Turns codes and names among the arguments into ids. A text that looks like an id is looked up as a name only on 404. */
+/**
+ * Turns codes and names among the arguments into ids. A text that looks like an id is looked up as a name only on 404.
+ */
 const askNamed = async (
   context: CommandContext,
   verb: Verb,

@@ -124,7 +124,7 @@ export const withoutSource = (
       .filter(({ demand }) => demand.source_type !== source_type || demand.source_id !== source_id)
 })
 
-/** The same snapshot with these stock levels in place of those it has by their ids; `gone`: levels that are no longer. */
+/** The same snapshot with these stock levels in place of those it has by their ids; `gone`: levels that are away. */
 export const withLevels = (
   snapshot: AvailabilitySnapshot,
   levels: ReadonlyArray<StockLevel>,

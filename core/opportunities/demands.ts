@@ -187,8 +187,8 @@ export const linesTakingStock = (opportunity: Opportunity, settings: DemandSetti
   })
 
 /**
- * What is on order for a line, or for one of the same product that takes at least its time: what comes for that is there
- * for both.
+ * What is on order for a line, or for one of the same product that takes at least its time: what comes for that is
+ * there for both.
  */
 const coveredBy = (
   line: LineAtStore,

@@ -3,6 +3,7 @@ import type { Slice } from "../kernel/catalogue.ts"
 import { procurementEvents } from "./events.ts"
 import { orderEndpoints } from "./orders/api.ts"
 import { receivingEndpoints } from "./receiving/api.ts"
+import { hireExtended } from "./receiving/extend.ts"
 import { receivingEvents } from "./receiving/events.ts"
 import { goodsGivenBack, goodsTakenIn } from "./receiving/intake.ts"
 import { resolutionEndpoints } from "./resolutions/api.ts"
@@ -23,5 +24,5 @@ export const procurementSlice: Slice = {
   events: [...procurementEvents, ...receivingEvents],
   endpoints: [...orderEndpoints, ...receivingEndpoints, ...resolutionEndpoints],
   settings: procurementSettings,
-  react: [goodsTakenIn, goodsGivenBack, onOrderFollows]
+  react: [goodsTakenIn, goodsGivenBack, hireExtended, onOrderFollows]
 }

@@ -2,8 +2,8 @@
 import { Effect } from "effect"
 import { paperLanguage } from "../../core/billing/paper/words.ts"
 import { sellerOf } from "../../core/billing/parties.ts"
+import { brandOf, fragmentsOf, mail_places } from "../../core/documents/branding/brand.ts"
 import { prepareDocument, type PreparedDocument } from "../../core/documents/content/prepare.ts"
-import { document_layouts, type DocumentLayoutRow } from "../../core/documents/schema.ts"
 import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import { Rejection } from "../../core/kernel/rejection.ts"
 import { type Settings, settingText } from "../../core/kernel/settings.ts"
@@ -20,20 +20,6 @@ import { GivenUp, type JobKind, jobKind, type JobOffer, jobOffer } from "../jobs
 import { queueMail } from "../mail/jobs.ts"
 import { filledDocument } from "../documents/filled.ts"
 import { serverContext } from "../server-context.ts"
-
-/** The texts of mails that layouts give, each from the narrowest that has it. */
-const layoutTexts = Effect.fnUntraced(function* (store_id: number) {
-  const rows = yield* (yield* Store).find(document_layouts, {})
-  const width = (row: DocumentLayoutRow): number =>
-    (row.store_id === null ? 2 : 0) + (row.document_type === null ? 1 : 0)
-  const fitting = rows
-    .filter((row) => row.store_id === null || row.store_id === store_id)
-    .filter((row) => row.document_type === null || row.document_type === "purchase_order")
-    .toSorted((one, other) => width(one) - width(other))
-  const said = (name: "mail_subject" | "mail_text"): string =>
-    fitting.map((row) => row[name]?.trim() ?? "").find((text) => text !== "") ?? ""
-  return { subject: said("mail_subject"), text: said("mail_text") }
-})
 
 const standardOf = Effect.fnUntraced(function* (order: PurchaseOrderRow, settings: Settings) {
   const store = yield* Store
@@ -68,9 +54,9 @@ const textsOf = Effect.fnUntraced(function* (
 ) {
   const { renderer } = yield* serverContext
   const standard = yield* standardOf(order, settings)
-  const worded = yield* layoutTexts(order.store_id)
+  const worded = fragmentsOf(yield* brandOf("purchase_order", order.store_id, settings), mail_places)
   const fragments = Object.fromEntries(
-    Object.entries(worded).filter(([name, text]) => text !== "" && (name !== "text" || mail.message === null))
+    Object.entries(worded).filter(([place]) => place !== "mail_text" || mail.message === null)
   )
   const filled: { readonly [name: string]: string } =
     Object.keys(fragments).length === 0
@@ -80,8 +66,8 @@ const textsOf = Effect.fnUntraced(function* (
           Effect.catchTag("TextInvalid", () => Effect.succeed({}))
         )
   return {
-    subject: filled["subject"]?.trim() || standard.subject,
-    text: mail.message ?? (filled["text"]?.trim() ? filled["text"] : standard.text)
+    subject: filled["mail_subject"]?.trim() || standard.subject,
+    text: mail.message ?? (filled["mail_text"]?.trim() ? filled["mail_text"] : standard.text)
   }
 })
 

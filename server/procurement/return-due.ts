@@ -1,6 +1,6 @@
 /**
- * The sweep that reminds of sub-hired goods that are due back. It looks every hour, as days begin at another hour in each
- * zone, and what a stopped server missed is made up at its next start (rules/billing 2.4).
+ * The sweep that reminds of sub-hired goods that are due back. It looks every hour, as days begin at another hour in
+ * each zone, and what a stopped server missed is made up at its next start (rules/billing 2.3).
  */
 import { Clock, Effect, Schema } from "effect"
 import { CommandRuntime, recordEvents } from "../../core/kernel/command-runtime.ts"
@@ -82,7 +82,8 @@ const mailReminder = Effect.fnUntraced(function* (
       to: [to],
       subject: `Due back on ${day}: ${name}`,
       text: [
-        `These goods of ${supplier?.name ?? "the supplier"} (${name}${order.subject === null ? "" : `, ${order.subject}`}) are due back on ${day}:`,
+        `These goods of ${supplier?.name ?? "the supplier"} are due back on ${day}:`,
+        order.subject === null ? name : `${name}, ${order.subject}`,
         "",
         ...goods
       ].join("\n")

@@ -202,7 +202,8 @@ const endless = (base: string, why: string, cause: unknown = new Error(why)): Un
   new Unreachable(
     base,
     cause,
-    `The server at ${base} answers without coming to an end: ${why}. What came is kept; flightcase sync goes on from there.`
+    `The server at ${base} answers without coming to an end: ${why}. ` +
+      `What came is kept; flightcase sync goes on from there.`
   )
 /** The server's words for a refusal; its number where there are none, as from a proxy in front of it. */
 const errorBody = (body: unknown, status: number): RemoteError["body"] => {
@@ -213,6 +214,9 @@ const errorBody = (body: unknown, status: number): RemoteError["body"] => {
     return { message: typeof message === "string" ? message : `The server answered ${status}.` }
   }
 }
+
+/** Loaded with the first pull: what works offline starts without it. */
+const electric = () => import("@electric-sql/client")
 
 /**
  * One pull through Electric's client. Its callback must not throw: a failure stops the stream and is thrown from here.
@@ -227,8 +231,7 @@ const follow = async (
   from: { readonly offset: string; readonly handle: string | undefined },
   take: Parameters<Remote["pull"]>[2]
 ): Promise<void> => {
-  // Loaded with the first pull: what works offline starts without it.
-  const { isChangeMessage, isControlMessage, ShapeStream } = await import("@electric-sql/client")
+  const { isChangeMessage, isControlMessage, ShapeStream } = await electric()
   const stop = new AbortController()
   let fail: (error: unknown) => void = () => {}
   let finish: () => void = () => {}
@@ -248,9 +251,7 @@ const follow = async (
     // Every value stays text: rows are decoded by `eventOfShapeRow`.
     parser: { int8: (value: string) => value, jsonb: (value: string) => value },
     backoffOptions: { initialDelay: 200, maxDelay: 2_000, multiplier: 2, maxRetries: 3 },
-    onError: (error) => {
-      fail(failureOf(base, error))
-    }
+    onError: (error) => fail(failureOf(base, error))
   })
   stream.subscribe(
     async (messages: ReadonlyArray<Message<Row>>) => {

@@ -1,4 +1,4 @@
-/** Several people at one purchase order, over the server's interface on Postgres: of two that exclude each other one wins. */
+/** Several people at one purchase order, over the interface on Postgres: of two that exclude each other one wins. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Got, serve, type Serving } from "../server/serving.ts"
 
@@ -69,10 +69,10 @@ describe("several people at one purchase order on pg", () => {
   })
   it("sixteen order at once, and some of what they ask is refused: numbers are 1 to n, each once", async () => {
     const before = Number((await draft()).number)
-    const clients = Array.from({ length: 16 }, async (_, client) => {
+    const clients = Array.from({ length: 16 }, async () => {
       const refused = await server.ask(path, { method: "POST", json: { supplier_id, items: [{ quantity: "1" }] } })
       expect(refused.status).toBe(422)
-      return Number((await draft()).number) + client * 0
+      return Number((await draft()).number)
     })
     const numbers = (await Promise.all(clients)).toSorted((one, other) => one - other)
     expect(numbers).toEqual(Array.from({ length: 16 }, (_, at) => before + 1 + at))

@@ -22,7 +22,8 @@ const benches: { readonly [name: string]: () => Promise<() => Promise<void>> } =
   fill: async () => (await import("./fill.ts")).fill,
   offline: async () => (await import("./offline.ts")).offline,
   visible: async () => (await import("./visible.ts")).visible,
-  print: async () => (await import("./print.ts")).print
+  print: async () => (await import("./print.ts")).print,
+  documents: async () => (await import("./documents.ts")).documents
 }
 
 const { values, positionals } = parseArgs({

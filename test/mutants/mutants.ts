@@ -1,10 +1,13 @@
 /** The deliberate mutants: every rule that keeps offline work safe, broken one at a time. `npm run mutants` runs them. */
 import { billing_mutants } from "./billing.ts"
+import { document_mutants } from "./documents.ts"
 import { guard_mutants } from "./guards.ts"
 import { kernel_mutants, rule_mutants } from "./in-core.ts"
+import { link_mutants } from "./links.ts"
 import type { Mutant } from "./mutant.ts"
 import { outbox_mutants, replica_mutants } from "./on-device.ts"
 import { reader_mutants, verdict_mutants } from "./on-server.ts"
+import { purchase_order_mutants } from "./purchase-orders.ts"
 import { serving_mutants } from "./serving.ts"
 
 export const mutants: ReadonlyArray<Mutant> = [
@@ -16,5 +19,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   ...kernel_mutants,
   ...rule_mutants,
   ...serving_mutants,
-  ...billing_mutants
+  ...billing_mutants,
+  ...document_mutants,
+  ...purchase_order_mutants,
+  ...link_mutants
 ]

@@ -1,6 +1,6 @@
 /**
- * `receive`: goods from a supplier by their codes, each committed on its own, as `scan` does: what was scanned before the
- * power went is received.
+ * `receive`: goods from a supplier by their codes, each committed on its own, as `scan` does: what was scanned before
+ * the power went is received.
  */
 import type { Command } from "commander"
 import type { JsonObject } from "../../../core/kernel/json.ts"
@@ -139,8 +139,8 @@ export const declare = (program: Command): void => {
     program
       .command("receive")
       .description(
-        "Receive goods of an order to a supplier by code: sku or barcode, several as CODE*5; after the code of a product " +
-          "with single pieces their serial numbers. Each is received on its own, offline too"
+        "Receive goods of an order to a supplier by code: sku or barcode, several as CODE*5; after the code of a " +
+          "product with single pieces their serial numbers. Each is received on its own, offline too"
       )
       .argument("<purchase-order>", "id or number")
       .option("--file <file>", "read the codes from there")

@@ -65,7 +65,7 @@ export const documentAccepted = eventType<
   NewRow<typeof document_acceptances>
 >("document.accepted", {
   meaning:
-    "Somebody accepted a quotation at its public address: who, when and from where, with the hashes of the text and the PDF.",
+    "Somebody accepted a quotation at its public address: who, when and from where, with the hashes of text and PDF.",
   data: () => newRow(document_acceptances),
   stream: ({ document_id = 0 }) => streamOf("document", document_id),
   project: (acceptance, { recorded_at }) => [inserted(document_acceptances, acceptance, recorded_at)],

@@ -1,6 +1,7 @@
 /**
- * What a quotation offers, as its pages say it: the facts, tables and sums, without the words around them. Two documents
- * of one opportunity offer the same exactly when this text is the same, however logo, terms or a greeting changed.
+ * What a quotation offers, as its pages say it: the facts, tables and sums, without the words around them. Two
+ * documents of one opportunity offer the same exactly when this text is the same, however logo, terms or a
+ * greeting changed.
  */
 import type { Block, PrintDocument } from "../../print/blocks.ts"
 

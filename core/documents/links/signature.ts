@@ -13,7 +13,9 @@ export const strokesIn = (given: string): string | undefined => {
   )
   return inside ? given : undefined
 }
+const pen = 'fill="none" stroke="#1c2430" stroke-width="3" stroke-linecap="round" stroke-linejoin="round"'
+const { height, width } = board
 /** Those strokes as a picture. */
 export const signatureSvg = (strokes: string): string =>
-  `<svg xmlns="http://www.w3.org/2000/svg" width="${board.width}" height="${board.height}" viewBox="0 0 ${board.width} ${board.height}">` +
-  `<path d="${strokes}" fill="none" stroke="#1c2430" stroke-width="3" stroke-linecap="round" stroke-linejoin="round"/></svg>`
+  `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">` +
+  `<path d="${strokes}" ${pen}/></svg>`

@@ -34,10 +34,10 @@ export interface LinkWords {
   readonly accepted_title: string
   /** `{name}` and `{date}` are replaced. */
   readonly accepted_lead: string
-  readonly certificate_follows: string
+  readonly copy_follows: string
   readonly certificate: string
   readonly not_accepted: {
-    readonly [reason in "no_quotation" | "withdrawn" | "closed" | "changed" | "other_text"]: string
+    readonly [reason in "no_quotation" | "withdrawn" | "closed" | "expired" | "changed" | "other_text"]: string
   }
   readonly cert_title: string
   readonly cert_lead: string
@@ -104,12 +104,13 @@ const english: LinkWords = {
   problem: "Nothing was accepted yet:",
   accepted_title: "Accepted",
   accepted_lead: "{name} accepted this quotation on {date}.",
-  certificate_follows: "The certificate is being made. Reload this page in a moment to open it.",
+  copy_follows: "A copy with a certificate is sent by e-mail.",
   certificate: "Open the certificate",
   not_accepted: {
     no_quotation: "This document is not one to accept.",
     withdrawn: "The quotation was withdrawn.",
     closed: "The quotation is no longer open. Ask for a new one.",
+    expired: "The quotation is no longer valid. Ask for a new one.",
     changed: "The quotation was changed since this document was made. Ask for the present one and accept that.",
     other_text: "The page showed another document than this. Read it again and then accept."
   },
@@ -172,12 +173,13 @@ const german: LinkWords = {
   problem: "Noch wurde nichts angenommen:",
   accepted_title: "Angenommen",
   accepted_lead: "{name} hat dieses Angebot am {date} angenommen.",
-  certificate_follows: "Die Bescheinigung wird erstellt. Laden Sie diese Seite gleich neu, um sie zu öffnen.",
+  copy_follows: "Eine Kopie mit Bescheinigung kommt per E-Mail.",
   certificate: "Bescheinigung öffnen",
   not_accepted: {
     no_quotation: "Dieses Dokument ist nicht zum Annehmen.",
     withdrawn: "Das Angebot wurde zurückgezogen.",
     closed: "Das Angebot ist nicht mehr offen. Bitten Sie um ein neues.",
+    expired: "Das Angebot ist nicht mehr gültig. Bitten Sie um ein neues.",
     changed: "Das Angebot hat sich geändert, seit dieses Dokument entstand. Bitten Sie um das jetzige.",
     other_text: "Die Seite zeigte ein anderes Dokument. Lesen Sie es noch einmal und nehmen Sie es dann an."
   },
@@ -241,12 +243,13 @@ const french: LinkWords = {
   problem: "Rien n’est encore accepté :",
   accepted_title: "Accepté",
   accepted_lead: "{name} a accepté ce devis le {date}.",
-  certificate_follows: "L’attestation est en préparation. Rechargez cette page dans un instant pour l’ouvrir.",
+  copy_follows: "Une copie avec attestation est envoyée par e-mail.",
   certificate: "Ouvrir l’attestation",
   not_accepted: {
     no_quotation: "Ce document n’est pas à accepter.",
     withdrawn: "Le devis a été retiré.",
     closed: "Le devis n’est plus ouvert. Demandez-en un nouveau.",
+    expired: "Le devis n’est plus valable. Demandez-en un nouveau.",
     changed: "Le devis a changé depuis ce document. Demandez le devis actuel et acceptez celui-là.",
     other_text: "La page montrait un autre document. Relisez-le, puis acceptez."
   },

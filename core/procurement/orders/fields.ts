@@ -35,8 +35,7 @@ export const itemFields = {
   unit_cost: json({
     form: "any",
     nullable: true,
-    describe:
-      "Money in the order's currency, for one piece over the whole hire; unless given what the product costs to sub-hire or to buy"
+    describe: "Money in the order's currency, for one piece over the whole hire; what the product costs unless given"
   }),
   discount_percent: decimal({ scale: 2, min: "0", max: "100", nullable: true }),
   tax_class_id: ref("product_tax_classes", {

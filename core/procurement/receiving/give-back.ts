@@ -1,5 +1,5 @@
 /**
- * Rules of giving sub-hired goods back to their supplier (rules/billing 2.4): which of them, what holds them here, and
+ * Rules of giving sub-hired goods back to their supplier (rules/billing 2.3): which of them, what holds them here, and
  * what that makes of the order.
  */
 import { Result } from "effect"
@@ -24,6 +24,7 @@ import {
   type ReceiveFacts
 } from "./decide.ts"
 import { purchaseOrderReturned } from "./events.ts"
+import { unitName } from "./give-back-facts.ts"
 import type { ReturnedLine, ReturnValues } from "./fields.ts"
 
 export interface ReturnFacts extends Pick<ReceiveFacts, "order" | "items" | "products"> {
@@ -41,9 +42,6 @@ type Refusable<A> = Result.Result<A, Rejection>
 const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
 
 const here = (item: PurchaseOrderItemRow): ExactNumber => exact(item.received_quantity).minus(item.returned_quantity)
-const unitName = ({ id, serial_number }: StockLevelRow): string =>
-  serial_number === null ? `Unit ${id}` : `Unit ${serial_number}`
-
 /** The units that a line means: those it names, else all that are here where it means all of them. */
 const unitsOf = (
   units: ReadonlyArray<StockLevelRow>,

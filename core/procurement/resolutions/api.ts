@@ -33,6 +33,7 @@ import { createFactsOf, updateFactsOf } from "../orders/facts.ts"
 import type { CreateValues } from "../orders/fields.ts"
 import { write } from "../paths.ts"
 import { purchase_order_items, type PurchaseOrderRow, purchase_orders, type PurchaseOrderType } from "../schema.ts"
+import { supplyCosts } from "./costs.ts"
 import { resolveFields, type ResolveValues } from "./fields.ts"
 import { type Resolved, resolvingLines, type ShortLine, unchanged } from "./lines.ts"
 
@@ -186,4 +187,4 @@ const resolve = command("POST", "/api/v1/opportunities/{id}/shortages/resolve", 
   respond: purchaseOrderAnswer(created)
 })
 
-export const resolutionEndpoints: ReadonlyArray<Endpoint> = [resolve]
+export const resolutionEndpoints: ReadonlyArray<Endpoint> = [resolve, supplyCosts]

@@ -1,6 +1,6 @@
 /**
- * The certificate of an acceptance: drawn behind the document once it is accepted, kept, and sent to both sides. Safe to
- * repeat: what is kept is not drawn again, and the same message is queued once.
+ * The certificate of an acceptance: drawn behind the document once it is accepted, kept, and sent to both sides. Safe
+ * to repeat: what is kept is not drawn again, and the same message is queued once.
  */
 import { randomUUID } from "node:crypto"
 import { Clock, Effect } from "effect"

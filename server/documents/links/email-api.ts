@@ -1,5 +1,6 @@
 /** Sending a document by e-mail: with its public link, its PDF, or both. */
-import { Effect, Result, Schema } from "effect"
+import { Effect, Result } from "effect"
+import { mayHandle } from "../../../core/documents/decide.ts"
 import { share, whyNotShared } from "../../../core/documents/links/decide.ts"
 import { documentEmailed } from "../../../core/documents/links/events.ts"
 import { one, path, write } from "../../../core/documents/paths.ts"
@@ -14,22 +15,8 @@ import { jobKind, jobOffer } from "../../jobs/job-kind.ts"
 import { freshMailId } from "../../mail/compose.ts"
 import { serverContext } from "../../server-context.ts"
 import { customerOf } from "./customer.ts"
+import { type DocumentMail, documentMail } from "./mail.ts"
 import { freshToken, linkOf } from "./tokens.ts"
-
-export const documentMail = Schema.Struct({
-  /** Names the message: asked for twice, it is sent twice. */
-  id: Schema.String,
-  document_id: Schema.Int,
-  to: Schema.Array(Schema.String),
-  cc: Schema.Array(Schema.String),
-  /** Null: as layouts word it. */
-  subject: Schema.NullOr(Schema.String),
-  message: Schema.NullOr(Schema.String),
-  attach_pdf: Schema.Boolean,
-  share: Schema.Boolean,
-  sender_user_id: Schema.Int
-})
-export type DocumentMail = typeof documentMail.Type
 
 /** Draws nothing: the PDF is there. */
 export const mailDocument = jobKind<DocumentMail>({
@@ -100,6 +87,7 @@ export const emailDocument = command("POST", `${path}/{id}/email`, {
   decide: (facts: Facts, { values, viewer }, context) =>
     Result.gen(function* () {
       const { document, known, link } = facts
+      yield* mayHandle(document, viewer)
       const refusal = whyNotShared(document)
       if (refusal !== undefined) return yield* Result.fail(refusal)
       const errors: Errors = {}

@@ -22,7 +22,8 @@ export const passCookie = (
 ): string => {
   const expires = String(Math.floor(now_millis / 1_000) + pass_seconds)
   const value = `${expires}.${macOf(key, link_id, pin_hash, expires)}`
-  return `${name}=${value}; Path=${at.path}; Max-Age=${pass_seconds}; HttpOnly; SameSite=Lax${at.is_secure ? "; Secure" : ""}`
+  const held = `Path=${at.path}; Max-Age=${pass_seconds}; HttpOnly; SameSite=Lax`
+  return `${name}=${value}; ${held}${at.is_secure ? "; Secure" : ""}`
 }
 export const hasPass = (key: string, link_id: number, pin_hash: string, now_millis: number, cookies: string): boolean =>
   cookies.split(";").some((cookie) => {

@@ -13,7 +13,9 @@ export const document_link_pins = plainTable(
   },
   { entity: "document_link_pin" }
 )
-/** A try is written before its PIN is looked at and removed where that was right: no two servers look at one too many. */
+/**
+ * A try is written before its PIN is looked at and removed where that was right: no two servers look at one too many.
+ */
 export const document_link_tries = plainTable(
   "document_link_tries",
   "key",

@@ -92,6 +92,15 @@ export const orderStatusScenarios = (): ReadonlyArray<Scenario> => [
       expect([purchase_order.status, purchase_order.number]).toEqual(["cancelled", expect.stringMatching(/^\d{10}$/)])
     })
   }),
+  scenario(53, "a store that open orders are for is not deleted; what is done stays as it was", async (s) => {
+    const store = await s.made("/api/v1/stores", { name: `${s.name} dock` }, "store")
+    const { id } = await s.order({ store_id: store.id })
+    const refused = await s.remove(`/api/v1/stores/${store.id}`)
+    expect([refused.status, JSON.stringify(refused.body)]).toEqual([422, expect.stringContaining("cancel it first")])
+    await s.post(`${orders}/${id}/cancel`)
+    expect((await s.remove(`/api/v1/stores/${store.id}`)).status).toBe(204)
+    expect((await s.shown(id)).store_id).toBe(store.id)
+  }),
   scenario(50, "who may do what", async (s) => {
     if (s.somebody === undefined) return
     const { id } = await s.order()

@@ -138,6 +138,28 @@ export const resolutionScenarios: ReadonlyArray<Scenario> = [
     expect((await short(s, job.id)).map((one) => one.remaining_shortfall)).toEqual([0, 0])
     expect(await flag(s, job.id)).toBe(false)
   }),
+  scenario(
+    "s8",
+    "what suppliers are paid is the cost side of the job, without orders that were cancelled",
+    async (s) => {
+      const product_id = await s.product({ sub_rental_price: 1000, purchase_price: 5000 })
+      const job = await s.job(product_id, 3)
+      const costs = async () => (await s.get(`${opp}/${job.id}/supply_costs`)).body.supply_costs
+      expect(await costs()).toMatchObject({ cost_total: "0.00", purchase_orders: [] })
+      const supplier_id = await s.supplier()
+      const lines = [{ opportunity_item_id: job.line.id, quantity: "2" }]
+      await resolve(s, job.id, { resolution: "sub_hire", supplier_id, lines })
+      const bought = await resolve(s, job.id, { resolution: "purchase", supplier_id })
+      expect(await costs()).toMatchObject({
+        sub_hire_cost_total: "20.00",
+        purchase_cost_total: "50.00",
+        cost_total: "70.00",
+        purchase_orders: [{ base_subtotal: "20.00" }, { base_subtotal: "50.00" }]
+      })
+      await s.post(`${orders}/${bought.body.purchase_order.id}/cancel`)
+      expect(await costs()).toMatchObject({ cost_total: "20.00", purchase_orders: [{ po_type: "sub_hire" }] })
+    }
+  ),
   scenario("s7", "a copy of the job has nothing on order", async (s) => {
     const product_id = await s.product()
     const job = await s.job(product_id, 1)

@@ -21,19 +21,19 @@ vi.mock("../../../core/documents/content/prepare.ts", async () => {
               fragments: { intro: "To {{ supplier.name }}" },
               data: { supplier: { name: "Rig Hire" }, purchase_order: { number: source.document_number ?? "" } },
               compose: ({ intro = "" }) => ({
+                format: "flightcase.document",
                 version: 1,
                 title: `Purchase order ${source.document_number}`,
-                language: "en-GB",
-                page: { size: "A4", orientation: "portrait" },
-                accent: "#1f4e79",
-                footer: [],
+                language: "en",
+                dated_at: "2026-06-18T12:00:00Z",
+                page: { size: "A4" },
                 blocks: [
                   { kind: "heading", level: 1, text: `Purchase order ${source.document_number}` },
                   { kind: "paragraph", runs: [{ text: intro }] }
                 ]
               }),
               file_name: `purchase-order-${source.document_number}`
-            } satisfies Omit<PreparedDocument, "compose"> & { readonly compose: unknown })
+            } satisfies PreparedDocument)
           : undefined
       )
   }

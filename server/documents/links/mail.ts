@@ -1,0 +1,17 @@
+/** A mail with a document, as its job keeps it. */
+import { Schema } from "effect"
+
+export const documentMail = Schema.Struct({
+  /** Names the message: asked for twice, it is sent twice. */
+  id: Schema.String,
+  document_id: Schema.Int,
+  to: Schema.Array(Schema.String),
+  cc: Schema.Array(Schema.String),
+  /** Null: as layouts word it. */
+  subject: Schema.NullOr(Schema.String),
+  message: Schema.NullOr(Schema.String),
+  attach_pdf: Schema.Boolean,
+  share: Schema.Boolean,
+  sender_user_id: Schema.Int
+})
+export type DocumentMail = typeof documentMail.Type

@@ -1,0 +1,32 @@
+/** Faults of documents: what must never be drawn twice, made final wrongly, or read after it was voided. */
+import type { Mutant } from "./mutant.ts"
+
+const documents_test = "test/server/documents/documents.test.ts"
+const batches_test = "test/server/documents/batches.test.ts"
+
+export const document_mutants: ReadonlyArray<Mutant> = [
+  {
+    name: "a document drawn of a draft is made final",
+    file: "core/documents/decide.ts",
+    within: "finaliseDocument",
+    find: "if (row.of_draft)",
+    replace: "if (row.of_draft && is_draft)",
+    killed_by: [{ file: documents_test, test: "of a draft one is made, and not made final" }]
+  },
+  {
+    name: "a voided document is read by an address given before",
+    file: "core/documents/decide.ts",
+    within: "voidDocument",
+    find: "uuid: null",
+    replace: "uuid: row.uuid",
+    killed_by: [{ file: documents_test, test: "a voided one has no address" }]
+  },
+  {
+    name: "another PDF is given for a lost one",
+    file: "server/documents/snapshot.ts",
+    within: "documentPdf",
+    find: "!== sha256",
+    replace: '=== ""',
+    killed_by: [{ file: batches_test, test: "a PDF that would be another one" }]
+  }
+]

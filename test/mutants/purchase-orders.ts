@@ -1,0 +1,59 @@
+/** Faults of orders to suppliers: what must never be sent twice, or cancelled once it came. */
+import type { Mutant } from "./mutant.ts"
+
+const decide = "core/procurement/orders/decide.ts"
+const orders_test = "test/core/procurement/orders.test.ts"
+
+export const purchase_order_mutants: ReadonlyArray<Mutant> = [
+  {
+    name: "an order is sent a second time",
+    file: decide,
+    within: "sendPurchaseOrder",
+    find: 'yield* draftOnly(row, "sent")',
+    replace: "",
+    killed_by: [
+      { file: orders_test, test: "is refused, and so is its deletion and sending it" },
+      { file: "test/api/purchase-races.test.ts", test: "it is sent once" }
+    ]
+  },
+  {
+    name: "an order of which something came is cancelled",
+    file: decide,
+    within: "cancelPurchaseOrder",
+    find: "exact(received_quantity).gt(0)",
+    replace: "exact(received_quantity).gt(9)",
+    killed_by: [{ file: orders_test, test: "is refused once anything has come" }]
+  },
+  {
+    name: "goods are sub-hired from nowhen",
+    file: decide,
+    within: "windowed",
+    find: 'row.po_type !== "sub_hire"',
+    replace: 'row.po_type !== "purchase"',
+    killed_by: [{ file: orders_test, test: "needs a window on the order or on each line" }]
+  },
+  {
+    name: "an inactive supplier is sent an order",
+    file: decide,
+    within: "sendPurchaseOrder",
+    find: "!supplier.is_active",
+    replace: "supplier.id < 0",
+    killed_by: [{ file: orders_test, test: "to an archived or inactive supplier, is refused" }]
+  },
+  {
+    name: "a line is for another opportunity than its order",
+    file: "core/procurement/orders/items.ts",
+    within: "checkRow",
+    find: "facts.opportunity_of.get(line) !== header.opportunity_id",
+    replace: "header.opportunity_id < 0",
+    killed_by: [{ file: orders_test, test: "takes no line for a line of another opportunity" }]
+  },
+  {
+    name: "lines keep the tax of the supplier they were ordered from before",
+    file: decide,
+    within: "rowsAfter",
+    find: "next.supplier_id !== before.supplier_id",
+    replace: "next.supplier_id < 0",
+    killed_by: [{ file: orders_test, test: "of its supplier taxes the lines anew" }]
+  }
+]
