@@ -10,7 +10,8 @@ import { one, path, write } from "../paths.ts"
 import { purchaseOrderResource } from "../resources.ts"
 import { purchase_order_receipt_lines, purchase_order_receipts } from "../schema.ts"
 import { type GoodsResult, receiveGoods } from "./decide.ts"
-import { receiveFactsOf } from "./facts.ts"
+import { extendFields, extendHire } from "./extend.ts"
+import { itemsOfOrder, receiveFactsOf } from "./facts.ts"
 import { receiveFields, returnFields } from "./fields.ts"
 import { giveBack } from "./give-back.ts"
 import { returnFactsOf } from "./give-back-facts.ts"
@@ -100,4 +101,18 @@ const giveBackGoods = command("POST", `${path}/{id}/return`, {
   respond: goodsAnswer
 })
 
-export const receivingEndpoints: ReadonlyArray<Endpoint> = [receive, giveBackGoods]
+const extend = command("POST", `${path}/{id}/extend`, {
+  answer: { purchase_order: Shown.row(() => purchaseOrderResource) },
+  name: "purchase_orders.extend",
+  summary: "Keep sub-hired goods longer: they count until the new end",
+  ability: write,
+  permission: "purchase_orders.edit",
+  params: one,
+  fields: extendFields,
+  facts: ({ rows }) => Effect.map(itemsOfOrder(rows.id.id), (items) => ({ order: rows.id, items })),
+  decide: (facts, { values }, context) => extendHire(facts, values, context),
+  respond: ({ id }, input) =>
+    Effect.map(renderById(purchaseOrderResource, id, [with_items, ...input.query], viewContext(input)), ok)
+})
+
+export const receivingEndpoints: ReadonlyArray<Endpoint> = [receive, giveBackGoods, extend]

@@ -311,7 +311,8 @@ describe.each(engines)("public links on %s", (engine) => {
       roles: [role.name],
       active: true
     })
-    const { secret } = (await house.did(201, "POST", "/tokens", { name: "s", user_id: user.id, abilities: ["*"] })).token
+    const { secret } = (await house.did(201, "POST", "/tokens", { name: "s", user_id: user.id, abilities: ["*"] }))
+      .token
     const as = (method: string, path: string, json?: object) =>
       house.ask(`/api/v1${path}`, { method, token: secret, ...(json === undefined ? {} : { json }) })
     expect((await as("GET", `/documents/${document.id}`)).body.document).toMatchObject({
