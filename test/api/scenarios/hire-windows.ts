@@ -28,16 +28,65 @@ export const hireWindowScenarios: ReadonlyArray<Scenario> = [
   scenario("w1", "each day of a range has what is hired on it, in bulk and in units", async (s) => {
     for (const product_id of [await s.product(), await s.units()]) {
       await hired(s, product_id, 3)
-      const { availability } = await shown(s, `availability/range?product_id=${product_id}&${daily}`)
+      const { availability } = await shown(s, `availability?product_id=${product_id}&${daily}`)
       expect(availability.slots.map((one: any) => one.total_stock)).toEqual(inside(3))
       expect(availability.slots.map((one: any) => one.available)).toEqual(inside(3))
     }
   }),
-  scenario("w2", "the calendar and the chart show them while they are here", async (s) => {
-    const product_id = await s.units({ name: "Calendar head" })
+  scenario("w2", "the calendar and the chart are short the day before and the day after", async (s) => {
+    const product_id = await s.units()
     await hired(s, product_id, 2)
+    const job = await s.job(product_id, 1, { starts_at: "2026-06-19T00:00:00Z", ends_at: "2026-06-26T00:00:00Z" })
+    await s.post(`${opp}/${job.id}/convert_to_quotation`)
+    await s.post(`${opp}/${job.id}/convert_to_order`)
     const { calendar } = await shown(s, `availability/calendar?product_ids[]=${product_id}&${daily}`)
-    expect(JSON.stringify(calendar)).toContain(String(product_id))
+    expect(calendar.products[0].days.slice(0, 10).map((one: any) => one.available)).toEqual([
+      0, -1, 1, 1, 1, 1, 1, -1, 0, 0
+    ])
+    const { gantt } = await shown(s, `availability/${product_id}/gantt?${daily}`)
+    expect(gantt.shortages.map((one: any) => [one.from, one.severity])).toEqual([
+      ["2026-06-19", 1],
+      ["2026-06-25", 1]
+    ])
+  }),
+  scenario("w3", "why names the levels that count then, and no other", async (s) => {
+    const product_id = await s.units()
+    await hired(s, product_id, 2)
+    const ids = (await s.levels(product_id)).map((one) => one.id)
+    const why = async (day: string) =>
+      (await shown(s, `availability/why?product_id=${product_id}&store_id=1&date=${day}`)).reasons
+    for (const day of ["2026-06-20", "2026-06-24"])
+      expect(await why(day)).toMatchObject({ total_stock: 2, available: 2, stock_level_ids: ids })
+    for (const day of ["2026-06-19", "2026-06-25"])
+      expect(await why(day)).toMatchObject({ total_stock: 0, available: 0, stock_level_ids: [] })
+  }),
+  scenario("w4", "the earliest fit and a plan lie within the hire", async (s) => {
+    const product_id = await s.product()
+    await hired(s, product_id, 2)
+    const fit = async (days: number) =>
+      (
+        await s.post(`${api}/availability/earliest_fit`, {
+          store_id: 1,
+          lines: [{ product_id, quantity: 2 }],
+          from: "2026-06-18",
+          until: "2026-06-28",
+          duration_days: days
+        })
+      ).body.earliest_fit
+    expect((await fit(5)).window, JSON.stringify(await fit(5))).toEqual({ starts_at: from, ends_at: to })
+    expect((await fit(6)).window).toBeNull()
+    const plan = async (starts_at: string, ends_at: string) =>
+      (await s.post(`${api}/availability/what_if`, { store_id: 1, lines: [{ product_id, quantity: 2, starts_at, ends_at }] }))
+        .body.what_if.lines[0].shortage_quantity
+    expect([await plan("2026-06-20", "2026-06-25"), await plan("2026-06-20", "2026-06-26")]).toEqual([0, 2])
+  }),
+  scenario("w5", "a line beyond the hire is short of all that goes back", async (s) => {
+    const product_id = await s.product()
+    await hired(s, product_id, 3)
+    const within = await s.job(product_id, 3)
+    const beyond = await s.job(product_id, 2, { starts_at: "2026-06-23T08:00:00Z", ends_at: "2026-06-25T08:00:00Z" })
+    expect([await flag(s, within.id), await flag(s, beyond.id)]).toEqual([false, true])
+    expect((await shown(s, `opportunities/${beyond.id}/shortages`)).shortages).toMatchObject([{ shortfall: 2 }])
   }),
   scenario("w10", "a hire that is extended counts until its new end, and one ended sooner no longer", async (s) => {
     const [cables, heads] = [await s.product(), await s.units()]
@@ -52,7 +101,9 @@ export const hireWindowScenarios: ReadonlyArray<Scenario> = [
     expect([await s.total(cables, "2026-06-26"), await s.total(heads, "2026-06-26")]).toEqual([3, 2])
     // What comes afterwards stays as long.
     await s.receive(id, [{ item_id: items[0].id, quantity: "1" }])
-    expect([await s.total(cables, "2026-06-26"), (await s.levels(cables)).length]).toEqual([4, 1])
+    expect([await s.total(cables, "2026-06-26"), (await s.levels(cables)).filter((one) => one.is_sub_hired).length]).toEqual([
+      4, 1
+    ])
     await extend(s, id, { ends_at: "2026-06-23T00:00:00Z" })
     expect([await s.total(cables, "2026-06-22"), await s.total(cables, "2026-06-23")]).toEqual([4, 0])
     expect(await s.total(heads, "2026-06-23")).toBe(0)
@@ -137,7 +188,8 @@ export const hireWindowScenarios: ReadonlyArray<Scenario> = [
   }),
   scenario("w17", "lines that are hired whole become sub-rentals at their price", async (s) => {
     const [whole, part] = [await s.product(), await s.product({ name: "Stand of w17" })]
-    await s.post(`${api}/stock_levels`, { product_id: part, store_id: 1, quantity_held: "1" })
+    const [level] = await s.levels(part)
+    await s.ask("PUT", `${api}/stock_levels/${level.id}`, { quantity_held: "1" })
     const job = await s.job(whole, 2)
     await s.ask("PATCH", `${opp}/${job.id}/items/${job.line.id}`, { unit_price: "40.00" })
     const two = { name: "Stands", item_id: part, quantity: "3", unit_price: "10.00" }
