@@ -84,7 +84,12 @@ export const changeLink = (
       result: { id: document.id }
     }
   })
-export const revokeLink = (link: DocumentLinkRow | undefined): Decided =>
-  link === undefined
-    ? Result.fail(noLink)
-    : Result.succeed({ events: [revoked(link)], result: { id: link.document_id } })
+export const revokeLink = (
+  { document, link }: { readonly document: DocumentRow; readonly link: DocumentLinkRow | undefined },
+  { viewer }: Pick<DecideContext, "viewer">
+): Decided =>
+  Result.flatMap(mayHandle(document, viewer), () =>
+    link === undefined
+      ? Result.fail(noLink)
+      : Result.succeed({ events: [revoked(link)], result: { id: link.document_id } })
+  )

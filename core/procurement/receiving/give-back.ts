@@ -20,12 +20,21 @@ import {
   productOf,
   quantityText,
   receiptLine,
-  receiptRow
+  receiptRow,
+  type ReceiveFacts
 } from "./decide.ts"
 import { purchaseOrderReturned } from "./events.ts"
-import { type ReturnFacts, unitName } from "./give-back-facts.ts"
+import { unitName } from "./claims.ts"
 import type { ReturnedLine, ReturnValues } from "./fields.ts"
 
+export interface ReturnFacts extends Pick<ReceiveFacts, "order" | "items" | "products"> {
+  /** Sub-hired levels of the order that have not gone back. */
+  readonly levels: ReadonlyArray<StockLevelRow>
+  /** What holds a unit here, in words, by its id. */
+  readonly holds: ReadonlyMap<number, string>
+  /** How much of a product in bulk is at the store now, by the product's id: not what is out on hire. */
+  readonly in_house: ReadonlyMap<number, ExactNumber>
+}
 interface GivenRow extends MovedRow {
   readonly stock_level_ids: ReadonlyArray<number>
 }

@@ -24,7 +24,7 @@ import { opportunities } from "../../../core/opportunities/schema.ts"
 import { momentText } from "../../../core/print/format.ts"
 import { contentDisposition } from "../../../core/values/file-name.ts"
 import { parseMailAddress } from "../../../core/values/mail-address.ts"
-import { printableLine } from "../../../core/values/printable.ts"
+import { hasSign, printableLine } from "../../../core/values/printable.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { networkOf } from "../../client-address.ts"
 import { filesUnavailable } from "../../files/keep.ts"
@@ -196,6 +196,15 @@ const formatOf = (query: Input["query"], call: PublicCallShape): string => {
   const accepts = headerOf(call, "accept").toLowerCase()
   return asked ?? (accepts.includes("application/pdf") && !accepts.includes("text/html") ? "pdf" : "html")
 }
+/** A PDF that is lost is drawn again. Where it cannot be, whoever reads it is told so as of any file. */
+const thereOrTold = (document: Opened["document"]) =>
+  Effect.catchCause(
+    Effect.flatMap(
+      Effect.promise(() => import("../snapshot.ts")),
+      ({ pdfThere }) => pdfThere(document)
+    ),
+    (cause) => Effect.logWarning("the PDF of a document is missing, and cannot be drawn again", cause)
+  )
 const read = Effect.fnUntraced(function* (
   opened: Opened,
   format: string,
@@ -204,8 +213,10 @@ const read = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Answered, Failure, Store | CommandRuntime> {
   const { document } = opened
   const name = document.file_name ?? `document-${document.id}.pdf`
-  if (format === "pdf")
+  if (format === "pdf") {
+    yield* thereOrTold(document)
     return yield* fileAnswer({ sha256: document.sha256, name, size_bytes: document.file_size ?? 0 }, cookie)
+  }
   const certificate = format === "certificate" ? yield* acceptanceOf(document.id) : undefined
   if (certificate !== undefined && certificate.sha256 !== null)
     return yield* fileAnswer(
@@ -227,7 +238,8 @@ const entered = Effect.fnUntraced(function* (input: Input, call: PublicCallShape
 /** What the form says, and what of it does not hold. */
 const sentIn = (form: Form, language: string) => {
   const words = linkWords(language)
-  const name = printableLine(form.get("name") ?? "").trim()
+  const given_name = printableLine(form.get("name") ?? "").trim()
+  const name = hasSign(given_name) ? given_name : ""
   const email = (form.get("email") ?? "").trim()
   const is_ticked = /^(1|on|true|yes)$/i.test((form.get("accept") ?? "").trim())
   const drawn = form.get("signature") ?? ""
