@@ -52,13 +52,14 @@ export const runDerivedCommand = async (
 }
 
 /** Writes that say in brief what became of the thing, and what of other things that shows. */
+const order_brief = {
+  needs: "supplier,store,opportunity,items",
+  load: () => import("../commands/purchase-orders/brief.ts")
+}
 const briefs = [
   { path: "/invoices", needs: "member", load: () => import("../commands/invoices/brief.ts") },
-  {
-    path: "/api/v1/purchase_orders",
-    needs: "supplier,store,opportunity,items",
-    load: () => import("../commands/purchase-orders/brief.ts")
-  },
+  { path: "/api/v1/purchase_orders", ...order_brief },
+  { path: "/shortages/resolve", ...order_brief },
   { path: "/api/v1/documents", needs: undefined, load: () => import("../commands/documents/brief.ts") }
 ]
 /** With `--json` an answer is printed as it is. */

@@ -6,7 +6,7 @@ import { type Column, column, recordText, tableText } from "../../output/table.t
 import { type Flags, textFlag } from "../../program.ts"
 import { resolveId } from "../../resolve-id.ts"
 
-const header = ["id", "number", "po_type_name", "status_name", "subject", "reference"]
+const header = ["po_type_name", "status_name", "subject", "reference"]
 const times = [
   "expected_at",
   "starts_at",
@@ -40,8 +40,9 @@ export const printPurchaseOrder = (context: CommandContext, order: JsonObject): 
   context.print(
     recordText(
       {
-        ...chosen(header),
+        ...chosen(["id"]),
         number: order["number"] ?? "pending",
+        ...chosen(header),
         supplier: nameOf(order["supplier"]),
         store: nameOf(order["store"]),
         ...(opportunity === null ? {} : { for: opportunity }),
@@ -56,15 +57,19 @@ export const printPurchaseOrder = (context: CommandContext, order: JsonObject): 
   if (order["total"] !== undefined)
     context.print(`${gap}${recordText({ ...chosen(sums), currency_code: order["currency_code"] ?? null }, terminal)}`)
 }
-const amounts = ["quantity", "received_quantity", "outstanding_quantity"]
+const amounts = [
+  ["quantity", "ORDERED"],
+  ["received_quantity", "RECEIVED"],
+  ["outstanding_quantity", "TO COME"],
+  ["returned_quantity", "RETURNED"]
+] as const
 /** Dates stand beside a line where they are its own, and sums beside those that cost something. */
 const columnsOf = (order: JsonObject, rows: ReadonlyArray<JsonObject>): ReadonlyArray<Column> => [
   column("line"),
   column("name"),
-  ...amounts.map((key, at) => ({
-    ...column(key, ["ORDERED", "RECEIVED", "TO COME"][at]),
-    of: (row: JsonObject) => wholeText(row[key])
-  })),
+  ...amounts
+    .filter(([key]) => key !== "returned_quantity" || rows.some((row) => Number(row[key] ?? 0) > 0))
+    .map(([key, title]): Column => ({ title, of: (row) => wholeText(row[key]) })),
   ...(rows.some((row) => row["unit_cost"] !== undefined)
     ? [column("unit_cost", "COST"), column("subtotal", "NET")]
     : []),

@@ -8,12 +8,21 @@ import { opportunity_items } from "../../opportunities/lines/schema.ts"
 import { opportunities } from "../../opportunities/schema.ts"
 import { container_items } from "../../packing/schema.ts"
 import { bulk, products } from "../../products/schema.ts"
-import { stock_levels } from "../../stock/schema.ts"
+import { type StockLevelRow, stock_levels } from "../../stock/schema.ts"
 import { exact, type ExactNumber } from "../../values/decimal.ts"
 import type { PurchaseOrderRow } from "../schema.ts"
 import { itemsOfOrder } from "./facts.ts"
 import { claimText, type UnitClaim } from "./claims.ts"
-import type { ReturnFacts } from "./give-back.ts"
+import type { ReceiveFacts } from "./decide.ts"
+
+export interface ReturnFacts extends Pick<ReceiveFacts, "order" | "items" | "products"> {
+  /** Sub-hired levels of the order that have not gone back. */
+  readonly levels: ReadonlyArray<StockLevelRow>
+  /** What holds a unit here, in words, by its id. */
+  readonly holds: ReadonlyMap<number, string>
+  /** How much of a product in bulk is at the store now, by the product's id: not what is out on hire. */
+  readonly in_house: ReadonlyMap<number, ExactNumber>
+}
 
 /** Who has these units from now on, the first of each first. Two queries. */
 export const claimsOf = Effect.fnUntraced(function* (
