@@ -1,9 +1,8 @@
 /** Rules of public addresses: which documents have one, and what changes of it (rules/billing 3). */
 import { Result } from "effect"
 import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
-import { type FieldErrors, forbidden, invalidField, notFound, type Rejection } from "../../kernel/rejection.ts"
-import type { Viewer } from "../../kernel/viewer.ts"
-import { seesDocument } from "../decide.ts"
+import { type FieldErrors, invalidField, notFound } from "../../kernel/rejection.ts"
+import { mayHandle } from "../decide.ts"
 import { document_links, type DocumentLinkRow, type DocumentRow } from "../schema.ts"
 import { linkChanged, linkCreated, revoked } from "./events.ts"
 
@@ -31,12 +30,6 @@ export const whyNotShared = ({ status }: Pick<DocumentRow, "status">) =>
           : `The document is ${status}; generate another one to share.`
       )
 
-/** Whoever may not read a document gives nobody else its address, nor takes theirs away. */
-export const maySend = (document: DocumentRow, viewer: Viewer): Result.Result<void, Rejection> =>
-  seesDocument(document, viewer)
-    ? Result.succeed(undefined)
-    : Result.fail(forbidden("An order to a supplier names costs: its address needs the permission costs.view."))
-
 /** A link always gets a new token: one that was given away is taken back by making another. */
 export const share = (
   { document, link, token }: { document: DocumentRow; link: DocumentLinkRow | undefined; token: string },
@@ -44,7 +37,7 @@ export const share = (
   context: DecideContext
 ): Decided =>
   Result.gen(function* () {
-    yield* maySend(document, context.viewer)
+    yield* mayHandle(document, context.viewer)
     const refusal = whyNotShared(document)
     if (refusal !== undefined) return yield* Result.fail(refusal)
     if (isPast(expires_at, context.now)) return yield* Result.fail(past)
@@ -69,7 +62,7 @@ export const changeLink = (
   context: DecideContext
 ): Decided =>
   Result.gen(function* () {
-    yield* maySend(document, context.viewer)
+    yield* mayHandle(document, context.viewer)
     if (link === undefined) return yield* Result.fail(noLink)
     const refusal = whyNotShared(document)
     if (refusal !== undefined) return yield* Result.fail(refusal)
@@ -95,7 +88,7 @@ export const revokeLink = (
   { document, link }: { readonly document: DocumentRow; readonly link: DocumentLinkRow | undefined },
   { viewer }: Pick<DecideContext, "viewer">
 ): Decided =>
-  Result.flatMap(maySend(document, viewer), () =>
+  Result.flatMap(mayHandle(document, viewer), () =>
     link === undefined
       ? Result.fail(noLink)
       : Result.succeed({ events: [revoked(link)], result: { id: link.document_id } })

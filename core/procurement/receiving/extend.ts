@@ -1,112 +1,171 @@
 /**
- * A hire that goes on longer than it was ordered for: the supplier agreed to another end, and what is here of the order
- * counts until then.
+ * A hire of goods that ends at another time than was agreed (rules/billing 2.3): the supplier lets them stay, or wants
+ * them back sooner. The stock of them counts until then, by a reaction.
  */
 import { Effect, Result } from "effect"
-import type { DecideContext, Decided, Failure } from "../../kernel/endpoint.ts"
 import { updatedEvent } from "../../kernel/crud-resource.ts"
-import { integer, list, timestamp, type ValuesOf } from "../../kernel/field.ts"
+import type { DecideContext, Decided, Failure } from "../../kernel/endpoint.ts"
 import { lockStreams } from "../../kernel/engine.ts"
+import { longText, timestamp, integer, list, type ValuesOf } from "../../kernel/field.ts"
 import { reaction } from "../../kernel/react.ts"
 import { invalidField, type Rejection } from "../../kernel/rejection.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { type StockLevelRow, stock_levels } from "../../stock/schema.ts"
-import { purchaseOrderChange, purchaseOrderUpdated } from "../events.ts"
-import type { PurchaseOrderItemRow, PurchaseOrderRow } from "../schema.ts"
+import { exact } from "../../values/decimal.ts"
+import { purchaseOrderChange } from "../events.ts"
+import { isHere } from "../return-due.ts"
+import { type PurchaseOrderItemRow, type PurchaseOrderRow } from "../schema.ts"
 import { orderName } from "./decide.ts"
+import { purchaseOrderExtended } from "./events.ts"
+import { itemsOfOrder } from "./facts.ts"
+import { claimText, type UnitClaim, unitName } from "./claims.ts"
+import { claimsOf } from "./give-back-facts.ts"
 import { windowOf } from "./intake.ts"
 
 export const extendFields = {
-  ends_at: timestamp({ required: true, describe: "When the hire ends now: later than before" }),
-  item_ids: list(integer({ names: "purchase_order_items" }), {
+  ends_at: timestamp({ required: true, describe: "When the hire ends now: later, or sooner" }),
+  item_ids: list(integer({ min: 1 }), {
     nullable: true,
     min_items: 1,
     max_items: 1_000,
-    describe: "The rows that are hired longer; unless given the order, with all rows that end with it"
-  })
+    describe: "Lines that end at another time than the order; all that end with the order unless given"
+  }),
+  reason: longText({ nullable: true, max: 1_000 })
 }
 export type ExtendValues = Partial<ValuesOf<typeof extendFields>>
 
 export interface ExtendFacts {
   readonly order: PurchaseOrderRow
   readonly items: ReadonlyArray<PurchaseOrderItemRow>
-}
-const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
-
-/** Why the hire cannot go on longer, whatever its end. */
-const notExtended = (order: PurchaseOrderRow): Rejection | undefined => {
-  const name = orderName(order)
-  if (order.po_type !== "sub_hire") return invalidField("po_type", `${name} is a purchase: the goods are your own.`)
-  if (order.status === "draft") return invalidField("status", `${name} is a draft; change its dates instead.`)
-  if (order.status === "cancelled") return invalidField("status", `${name} was cancelled; order the goods anew.`)
-  return order.returned_at === null
-    ? undefined
-    : invalidField("status", `All goods of ${name.toLowerCase()} went back; order them anew.`)
+  /** Units of the order that are here, with who has them from now on. */
+  readonly units: ReadonlyArray<StockLevelRow>
+  readonly claims: ReadonlyArray<UnitClaim>
 }
 
-/** 422: `status`, `po_type`, `item_ids.N` for a row of another order, `ends_at` unless later than what it is now. */
-export const extendHire = ({ items, order }: ExtendFacts, sent: ExtendValues, _context: DecideContext): Decided =>
-  Result.gen(function* () {
-    const wrong = notExtended(order)
-    if (wrong !== undefined) return yield* Result.fail(wrong)
-    const ends_at = sent.ends_at ?? ""
-    const named = sent.item_ids ?? undefined
-    const foreign = (named ?? []).findIndex((id) => !items.some((item) => item.id === id))
-    if (foreign >= 0)
-      return yield* refuse(`item_ids.${foreign}`, `${orderName(order)} has no such row; name one of its own.`)
-    const longer = items.filter((item) =>
-      named === undefined ? windowOf(order, item).ends_at === order.ends_at : named.includes(item.id)
+const hereWhere = (items: ReadonlyArray<Pick<PurchaseOrderItemRow, "id">>) => ({
+  purchase_order_item_id: items.map(({ id }) => id),
+  given_back_at: null
+})
+
+export const extendFactsOf = Effect.fnUntraced(function* (
+  order: PurchaseOrderRow,
+  now: string
+): Effect.fn.Return<ExtendFacts, Failure, Store> {
+  const store = yield* Store
+  const items = yield* itemsOfOrder(order.id)
+  const levels = items.length === 0 ? [] : yield* store.find(stock_levels, hereWhere(items), { order: ["id"] })
+  // Who allocates one of the units waits, or is seen.
+  yield* lockStreams(levels.map(({ id }) => `stock_level:${id}`))
+  const units = levels.filter(({ stock_category }) => stock_category === 50)
+  return {
+    order,
+    items,
+    units,
+    claims: yield* claimsOf(
+      units.map(({ id }) => id),
+      now
     )
-    const ends = [
-      ...longer.map((item) => windowOf(order, item).ends_at),
-      ...(named === undefined ? [order.ends_at] : [])
-    ].flatMap((end) => end ?? [])
-    const latest = ends.sort().at(-1)
-    if (latest !== undefined && ends_at <= latest)
-      return yield* refuse(
-        "ends_at",
-        `The hire lasts until ${latest} already; name a later time. Goods that go back sooner are given back.`
-      )
+  }
+})
+
+type Refused = Result.Result<never, Rejection>
+const refuse = (field: string, text: string): Refused => Result.fail(invalidField(field, text))
+
+/** Why the end of the hire cannot move, whatever to. */
+const refusalOf = (order: PurchaseOrderRow): Rejection | undefined => {
+  if (order.po_type !== "sub_hire")
+    return invalidField("po_type", `${orderName(order)} is a purchase; only a hire has an end.`)
+  if (order.status === "draft")
+    return invalidField("status", `${orderName(order)} is a draft; change its dates instead.`)
+  const ended = order.status === "cancelled" ? "was cancelled" : order.returned_at === null ? undefined : "went back"
+  return ended === undefined
+    ? undefined
+    : invalidField("status", `${orderName(order)} ${ended}; nothing of it is hired any longer.`)
+}
+
+/** Something of the line is here, or still to come. */
+const isOpen = (item: PurchaseOrderItemRow): boolean =>
+  isHere(item) || exact(item.quantity).greaterThan(item.received_quantity)
+
+/** The lines that get the new end: those named, else those that end with the order. */
+const movedItems = (
+  { items, order }: ExtendFacts,
+  { item_ids }: ExtendValues
+): Result.Result<ReadonlyArray<PurchaseOrderItemRow>, Rejection> =>
+  Result.gen(function* () {
+    if (item_ids === null || item_ids === undefined)
+      return items.filter((item) => isOpen(item) && windowOf(order, item).ends_at === order.ends_at)
+    const named: Array<PurchaseOrderItemRow> = []
+    for (const [at, id] of item_ids.entries()) {
+      const item = items.find((one) => one.id === id)
+      if (item === undefined)
+        return yield* refuse(`item_ids.${at}`, `${orderName(order)} has no row ${id}; name one of its own.`)
+      if (!isOpen(item)) return yield* refuse(`item_ids.${at}`, `All of "${item.name}" went back to the supplier.`)
+      if (!named.includes(item)) named.push(item)
+    }
+    return named
+  })
+
+/** 422: `po_type`, `status`, `item_ids.N`, `ends_at` before the beginning, or while a unit is promised beyond it. */
+export const extendHire = (facts: ExtendFacts, sent: ExtendValues, context: DecideContext): Decided =>
+  Result.gen(function* () {
+    const { claims, order, units } = facts
+    const wrong = refusalOf(order)
+    if (wrong !== undefined) return yield* Result.fail(wrong)
+    const ends_at = sent.ends_at ?? context.now
+    const moved = yield* movedItems(facts, sent)
+    const starts = [
+      ...moved.map((item) => windowOf(order, item).starts_at),
+      ...(sent.item_ids ? [] : [order.starts_at])
+    ]
+    if (starts.some((starts_at) => starts_at !== null && ends_at <= starts_at))
+      return yield* refuse("ends_at", "The ends at field must be a date after starts at.")
+    const ids = new Map(moved.map((item) => [item.id, item]))
+    for (const unit of units) {
+      const item = ids.get(unit.purchase_order_item_id ?? 0)
+      const before = item === undefined ? null : windowOf(order, item).ends_at
+      if (item === undefined || (before !== null && ends_at >= before)) continue
+      const beyond = claims.find(({ demand }) => demand.asset_id === unit.id && demand.ends_at > ends_at)
+      if (beyond !== undefined) return yield* refuse("ends_at", `${unitName(unit)} ${claimText(beyond)}`)
+    }
+    const is_whole = sent.item_ids === null || sent.item_ids === undefined
+    const set = is_whole && order.ends_at !== ends_at ? { ends_at } : {}
+    // A line without an end of its own has the order's, unless the order's stays where it is.
+    const items = moved.filter((item) =>
+      is_whole ? item.ends_at !== null && item.ends_at !== ends_at : windowOf(order, item).ends_at !== ends_at
+    )
+    const level_items = moved.filter((item) => windowOf(order, item).ends_at !== ends_at).map(({ id }) => id)
     return {
-      events: [
-        purchaseOrderUpdated.make({
-          ...purchaseOrderChange(order, named === undefined ? { ends_at } : {}),
-          items: { added: [], removed: [], altered: longer.map(({ id }) => ({ id, ends_at })) }
-        })
-      ],
+      events:
+        Object.keys(set).length + items.length === 0
+          ? []
+          : [
+              purchaseOrderExtended.make({
+                ...purchaseOrderChange(order, set),
+                items: items.map(({ id }) => ({ id, ends_at })),
+                hired_items: level_items,
+                ends_at,
+                reason: sent.reason ?? null
+              })
+            ],
       result: { id: order.id }
     }
   })
 
-const extendedLevels = Effect.fnUntraced(function* (
-  purchase_order_item_id: ReadonlyArray<number>
-): Effect.fn.Return<ReadonlyArray<StockLevelRow>, Failure, Store> {
-  if (purchase_order_item_id.length === 0) return []
-  const store = yield* Store
-  const where = { purchase_order_item_id, given_back_at: null }
-  const found = yield* store.find(stock_levels, where, { order: ["id"] })
-  yield* lockStreams(found.map(({ id }) => `stock_level:${id}`))
-  return found.length === 0 ? [] : yield* store.find(stock_levels, where, { order: ["id"] })
-})
-/** What is here of the rows counts until they end. Rows of drafts have nothing here. */
+/** Levels of the lines that are still here end with the hire. */
 export const hireExtended = reaction({
-  on: [purchaseOrderUpdated],
+  on: [purchaseOrderExtended],
   facts: ({ events }) =>
-    extendedLevels(
-      events.flatMap(({ data }) => data.items?.altered ?? []).flatMap(({ ends_at, id }) => (ends_at ? [id] : []))
-    ),
-  decide: ({ events }, levels) => {
-    const ends = new Map(
-      events
-        .flatMap(({ data }) => data.items?.altered ?? [])
-        .flatMap(({ ends_at, id }) => (ends_at ? [[id, ends_at] as const] : []))
+    Effect.gen(function* (): Effect.fn.Return<ReadonlyArray<StockLevelRow>, Failure, Store> {
+      const ids = events.flatMap(({ data }) => data.hired_items.map((id) => ({ id })))
+      return ids.length === 0 ? [] : yield* (yield* Store).find(stock_levels, hereWhere(ids), { order: ["id"] })
+    }),
+  decide: ({ events }, levels) =>
+    Result.succeed(
+      events.flatMap(({ data }) =>
+        levels
+          .filter(({ purchase_order_item_id }) => data.hired_items.includes(purchase_order_item_id ?? 0))
+          .flatMap((level) => updatedEvent(stock_levels, level, { ends_at: data.ends_at }) ?? [])
+      )
     )
-    return Result.succeed(
-      levels.flatMap((level) => {
-        const ends_at = ends.get(level.purchase_order_item_id ?? 0)
-        const changed = ends_at === undefined ? undefined : updatedEvent(stock_levels, level, { ends_at })
-        return changed === undefined ? [] : [changed]
-      })
-    )
-  }
 })

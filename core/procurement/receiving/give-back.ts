@@ -1,5 +1,5 @@
 /**
- * Rules of giving sub-hired goods back to their supplier (rules/billing 2.4): which of them, what holds them here, and
+ * Rules of giving sub-hired goods back to their supplier (rules/billing 2.3): which of them, what holds them here, and
  * what that makes of the order.
  */
 import { Result } from "effect"
@@ -20,20 +20,13 @@ import {
   productOf,
   quantityText,
   receiptLine,
-  receiptRow,
-  type ReceiveFacts
+  receiptRow
 } from "./decide.ts"
 import { purchaseOrderReturned } from "./events.ts"
+import { unitName } from "./claims.ts"
+import type { ReturnFacts } from "./give-back-facts.ts"
 import type { ReturnedLine, ReturnValues } from "./fields.ts"
 
-export interface ReturnFacts extends Pick<ReceiveFacts, "order" | "items" | "products"> {
-  /** Sub-hired levels of the order that have not gone back. */
-  readonly levels: ReadonlyArray<StockLevelRow>
-  /** What holds a unit here, in words, by its id. */
-  readonly holds: ReadonlyMap<number, string>
-  /** How much of a product in bulk is at the store now, by the product's id: not what is out on hire. */
-  readonly in_house: ReadonlyMap<number, ExactNumber>
-}
 interface GivenRow extends MovedRow {
   readonly stock_level_ids: ReadonlyArray<number>
 }
@@ -42,8 +35,6 @@ const refuse = (field: string, text: string): Result.Result<never, Rejection> =>
 
 const here = (item: PurchaseOrderItemRow): ExactNumber => exact(item.received_quantity).minus(item.returned_quantity)
 const isUnit = ({ stock_category }: StockLevelRow): boolean => stock_category === 50
-const unitName = ({ id, serial_number }: StockLevelRow): string =>
-  serial_number === null ? `Unit ${id}` : `Unit ${serial_number}`
 
 const namesUnits = ({ serial_numbers, stock_level_ids }: ReturnedLine): boolean =>
   (serial_numbers ?? []).length + (stock_level_ids ?? []).length > 0
