@@ -59,8 +59,8 @@ interface Moved {
   readonly is_more: boolean
   readonly is_less: boolean
 }
-/** Undefined where nothing that counts changed. */
 type Level = StockLevelRow | undefined
+/** Undefined where nothing that counts changed. */
 export const movedBetween = (before: Level, after: Level): Moved | undefined => {
   if (before === undefined || after === undefined) {
     const there = before ?? after
