@@ -216,7 +216,7 @@ describe.each(engines)("Sub-hired stock by days, on %s (rules/billing 2.3)", (en
       ]
     ])
   })
-  it("ends the shortage of an order, in its flag, its lines and its list (rulings 26)", async () => {
+  it("ends the shortage of an order, in its flag, its lines and its list", async () => {
     const product_id = await field.bulk()
     const { id } = await field.job(product_id, 12, "07-02", "07-05")
     const look = async (): Promise<ReadonlyArray<unknown>> => {

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { Failure } from "../../kernel/endpoint.ts"
 import { lockStreams } from "../../kernel/engine.ts"
 import { Store } from "../../kernel/store/store.ts"
-import { type DemandRow, demands } from "../../demands/schema.ts"
+import { demands } from "../../demands/schema.ts"
 import { opportunity_items } from "../../opportunities/lines/schema.ts"
 import { opportunities } from "../../opportunities/schema.ts"
 import { container_items } from "../../packing/schema.ts"
@@ -12,20 +12,17 @@ import { type StockLevelRow, stock_levels } from "../../stock/schema.ts"
 import { exact, type ExactNumber } from "../../values/decimal.ts"
 import type { PurchaseOrderRow } from "../schema.ts"
 import { itemsOfOrder } from "./facts.ts"
-import type { ReturnFacts } from "./give-back.ts"
+import { claimText, type UnitClaim } from "./claims.ts"
+import type { ReceiveFacts } from "./decide.ts"
 
-/** Somebody has a unit, or will have it, from now on. */
-export interface UnitClaim {
-  readonly demand: DemandRow
-  /** Who, in words. */
-  readonly job: string
+export interface ReturnFacts extends Pick<ReceiveFacts, "order" | "items" | "products"> {
+  /** Sub-hired levels of the order that have not gone back. */
+  readonly levels: ReadonlyArray<StockLevelRow>
+  /** What holds a unit here, in words, by its id. */
+  readonly holds: ReadonlyMap<number, string>
+  /** How much of a product in bulk is at the store now, by the product's id: not what is out on hire. */
+  readonly in_house: ReadonlyMap<number, ExactNumber>
 }
-export const unitName = ({ id, serial_number }: Pick<StockLevelRow, "id" | "serial_number">): string =>
-  serial_number === null ? `Unit ${id}` : `Unit ${serial_number}`
-export const claimText = ({ demand, job }: UnitClaim): string =>
-  demand.out
-    ? `is out on hire with ${job}; check it in first.`
-    : `is allocated to ${job} from ${demand.starts_at} to ${demand.ends_at}; release it there first.`
 
 /** Who has these units from now on, the first of each first. Two queries. */
 export const claimsOf = Effect.fnUntraced(function* (

@@ -20,21 +20,13 @@ import {
   productOf,
   quantityText,
   receiptLine,
-  receiptRow,
-  type ReceiveFacts
+  receiptRow
 } from "./decide.ts"
 import { purchaseOrderReturned } from "./events.ts"
-import { unitName } from "./give-back-facts.ts"
+import { unitName } from "./claims.ts"
+import type { ReturnFacts } from "./give-back-facts.ts"
 import type { ReturnedLine, ReturnValues } from "./fields.ts"
 
-export interface ReturnFacts extends Pick<ReceiveFacts, "order" | "items" | "products"> {
-  /** Sub-hired levels of the order that have not gone back. */
-  readonly levels: ReadonlyArray<StockLevelRow>
-  /** What holds a unit here, in words, by its id. */
-  readonly holds: ReadonlyMap<number, string>
-  /** How much of a product in bulk is at the store now, by the product's id: not what is out on hire. */
-  readonly in_house: ReadonlyMap<number, ExactNumber>
-}
 interface GivenRow extends MovedRow {
   readonly stock_level_ids: ReadonlyArray<number>
 }
