@@ -64,12 +64,12 @@ const holdsOf = Effect.fnUntraced(function* (
 })
 
 /**
- * How much of these products in bulk is at the store: all that is held, less what is out. Of a line it is known how
+ * How much of these products in bulk is at the stores: all that is held, less what is out. Of a line it is known how
  * many pieces went; of the parts of a kit only that they are out.
  */
 const inHouse = Effect.fnUntraced(function* (
   product_ids: ReadonlyArray<number>,
-  store_id: number
+  store_id: ReadonlyArray<number>
 ): Effect.fn.Return<ReadonlyMap<number, ExactNumber>, Failure, Store> {
   if (product_ids.length === 0) return new Map()
   const store = yield* Store
@@ -127,8 +127,14 @@ export const returnFactsOf = Effect.fnUntraced(function* (
       now
     ),
     in_house: yield* inHouse(
-      found.filter(({ stock_method }) => stock_method === bulk).map(({ id }) => id),
-      order.store_id
+      found
+        .filter(
+          ({ id, stock_method }) =>
+            stock_method === bulk ||
+            levels.some(({ product_id, stock_category }) => product_id === id && stock_category !== 50)
+        )
+        .map(({ id }) => id),
+      [...new Set([order.store_id, ...levels.map(({ store_id }) => store_id)])]
     )
   }
 })
