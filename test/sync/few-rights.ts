@@ -184,7 +184,8 @@ export const fewRights = () => {
         )
       }
       // Whether a row is there is told to anybody before whether they may see it; a device may hold none of its kind.
-      if (!may(endpoint) && [here, there].every(({ status }) => status === 403 || status === 404)) return
+      const may_ask = may(endpoint) && (endpoint.authorize === undefined || there.status !== 403)
+      if (!may_ask && [here, there].every(({ status }) => status === 403 || status === 404)) return
       const [said, told] = [there, here].map(({ status, body }) =>
         JSON.stringify([status, body ?? null])
           .replace(/"rate_limit":\d+/, '"rate_limit": as started')

@@ -131,7 +131,7 @@ const bulkRow = (
   })
 }
 
-/** What goes back of a row that came in single pieces, and in bulk beside them where its product was counted so before. */
+/** What goes back of a row that came in single pieces, and in bulk beside them if its product was counted so before. */
 const unitRow = (
   item: PurchaseOrderItemRow,
   line: ReturnedLine,

@@ -46,7 +46,7 @@ describe.each(engines)("invoices that are hard to draw, on %s", (engine) => {
     await billing.must("settings/company", company, "PUT")
     return { app, billing, smtp, member_id: await billing.member("Ann", { address: "a@a.example" }) }
   }
-  const logo = async ({ app, billing, member_id }: Awaited<ReturnType<typeof opened>>, bytes: Uint8Array) => {
+  const logo = async ({ app, member_id }: Awaited<ReturnType<typeof opened>>, bytes: Uint8Array) => {
     const form = await formOf([
       ["attachable_type", "Member"],
       ["attachable_id", String(member_id)],
