@@ -39,6 +39,7 @@ export const declare = (program: Command): void => {
       .command("get")
       .description("Fetch the PDF of a document")
       .argument("<document>", "its number or id")
+      .option("--certificate", "with the certificate of who accepted it")
       .option("-o, --output <file>", "where it goes (default: its own name, here); - for standard output"),
     async (context, [named = ""], flags) => (await import("./get.ts")).getDocument(context, named, flags)
   )
