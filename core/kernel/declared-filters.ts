@@ -16,17 +16,19 @@ export interface NamedFilterValue {
 
 /**
  * What answers show as true or false and no column keeps, as it follows from the clock: it is true where a column has
- * one of some values and an instant is past.
+ * one of some values, others have theirs, and an instant is past.
  */
 export interface FlagFilter {
   readonly column: string
   readonly is: ReadonlyArray<string>
-  readonly past: string
+  /** The column of an instant; left out where only the values count. */
+  readonly past?: string
+  readonly where?: { readonly [column: string]: string | null }
 }
 
 /** Undefined where the predicate compares it with something that is neither true nor false. */
 export const flagSql = (
-  { column, is, past }: FlagFilter,
+  { column, is, past, where = {} }: FlagFilter,
   predicate: string,
   value: string | undefined,
   now: string,
@@ -44,8 +46,12 @@ export const flagSql = (
           : undefined
   if (wanted === undefined) return undefined
   // Never null, so that its opposite holds for all others.
-  const holds =
-    `(${quote(column)} in (${is.map(bound.bind).join(", ")}) and ` +
-    `${quote(past)} is not null and ${quote(past)} < ${bound.bind(now)})`
-  return wanted ? holds : `not ${holds}`
+  const holds = [
+    `${quote(column)} in (${is.map(bound.bind).join(", ")})`,
+    ...Object.entries(where).flatMap(([name, one]) =>
+      one === null ? [`${quote(name)} is null`] : [`${quote(name)} is not null`, `${quote(name)} = ${bound.bind(one)}`]
+    ),
+    ...(past === undefined ? [] : [`${quote(past)} is not null`, `${quote(past)} < ${bound.bind(now)}`])
+  ].join(" and ")
+  return wanted ? `(${holds})` : `not (${holds})`
 }

@@ -4,6 +4,7 @@ import { procurementEvents } from "./events.ts"
 import { orderEndpoints } from "./orders/api.ts"
 import { receivingEndpoints } from "./receiving/api.ts"
 import { receivingEvents } from "./receiving/events.ts"
+import { hireExtended } from "./receiving/extend.ts"
 import { goodsGivenBack, goodsTakenIn } from "./receiving/intake.ts"
 import { resolutionEndpoints } from "./resolutions/api.ts"
 import { purchaseOrderResource } from "./resources.ts"
@@ -23,5 +24,5 @@ export const procurementSlice: Slice = {
   events: [...procurementEvents, ...receivingEvents],
   endpoints: [...orderEndpoints, ...receivingEndpoints, ...resolutionEndpoints],
   settings: procurementSettings,
-  react: [goodsTakenIn, goodsGivenBack, onOrderFollows]
+  react: [goodsTakenIn, goodsGivenBack, hireExtended, onOrderFollows]
 }

@@ -1,5 +1,5 @@
 /** How answers show purchase orders and their lines (rules/billing 2.2). */
-import { decimal, text } from "../kernel/field.ts"
+import { boolean, decimal, text } from "../kernel/field.ts"
 import { resource } from "../kernel/resource.ts"
 import { members } from "../members/schema.ts"
 import { opportunities } from "../opportunities/schema.ts"
@@ -10,7 +10,9 @@ import {
   purchase_order_statuses,
   purchase_order_types,
   type PurchaseOrderItemRow,
-  purchase_orders
+  type PurchaseOrderRow,
+  purchase_orders,
+  type PurchaseOrderStatus
 } from "./schema.ts"
 
 /** What is still to come of a line. */
@@ -34,6 +36,13 @@ export const purchaseOrderItemResource = resource({
 const namesOf = (column: string, labels: { readonly [code: string]: string }) =>
   Object.entries(labels).flatMap(([code, label]) => [code, label].map((name) => ({ name, where: { [column]: code } })))
 
+/** Goods of these orders have come. */
+const came_statuses: ReadonlyArray<PurchaseOrderStatus> = ["partially_received", "received"]
+const not_given_back = { po_type: "sub_hire", returned_at: null }
+/** Goods of the supplier have to go back, now or at the end of the hire. */
+const isDueBack = ({ po_type, returned_at, status }: PurchaseOrderRow): boolean =>
+  came_statuses.includes(status) && po_type === "sub_hire" && returned_at === null
+
 /** Amounts are no filters and no sorts: what they tell, they would tell people who may not see costs. */
 export const purchaseOrderResource = resource({
   singular: "purchase_order",
@@ -41,7 +50,11 @@ export const purchaseOrderResource = resource({
   called: { by: ["number"] },
   table: purchase_orders,
   custom_module: "PurchaseOrder",
-  shows: { po_type_name: text(), status_name: text() },
+  shows: { po_type_name: text(), status_name: text(), is_due_back: boolean(), is_overdue: boolean() },
+  flags: {
+    is_due_back: { column: "status", is: came_statuses, where: not_given_back },
+    is_overdue: { column: "status", is: came_statuses, where: not_given_back, past: "ends_at" }
+  },
   filters: [
     "number",
     "status",
@@ -76,9 +89,11 @@ export const purchaseOrderResource = resource({
     opportunity: { kind: "brief", via: "opportunity_id", table: opportunities, name: "subject" },
     items: { kind: "many", via: "purchase_order_id", resource: () => purchaseOrderItemResource }
   },
-  view: (base, row) => ({
+  view: (base, row, _found, { now }) => ({
     ...base,
     po_type_name: purchase_order_types[row.po_type],
-    status_name: purchase_order_statuses[row.status]
+    status_name: purchase_order_statuses[row.status],
+    is_due_back: isDueBack(row),
+    is_overdue: isDueBack(row) && row.ends_at !== null && row.ends_at < now
   })
 })

@@ -1,10 +1,11 @@
 import { expect, it } from "vitest"
 import { type Ask, playEverywhere } from "./playing.ts"
 import { now, orders, sceneOf } from "./receiving-scenarios.ts"
+import { hireWindowScenarios } from "./scenarios/hire-windows.ts"
 import { receivingScenarios } from "./scenarios/receiving.ts"
 import { resolutionScenarios } from "./scenarios/resolutions.ts"
 
-const scenarios = [...receivingScenarios, ...resolutionScenarios]
+const scenarios = [...receivingScenarios, ...resolutionScenarios, ...hireWindowScenarios]
 
 /** Orders and stock as they are left, without ids and stamps. */
 const endOf = async (ask: Ask): Promise<ReadonlyArray<string>> => {

@@ -3,6 +3,7 @@ import type { Mutant } from "./mutant.ts"
 
 const decide = "core/procurement/orders/decide.ts"
 const orders_test = "test/core/procurement/orders.test.ts"
+const goods_test = "test/core/procurement/goods.test.ts"
 
 export const purchase_order_mutants: ReadonlyArray<Mutant> = [
   {
@@ -55,5 +56,45 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
     find: "next.supplier_id !== before.supplier_id",
     replace: "next.supplier_id < 0",
     killed_by: [{ file: orders_test, test: "of its supplier taxes the lines anew" }]
+  },
+  {
+    name: "goods that are hired count for ever",
+    file: "core/procurement/receiving/intake.ts",
+    within: "newLevel",
+    find: "...windowOf(order, item)",
+    replace: "starts_at: windowOf(order, item).starts_at",
+    killed_by: [{ file: goods_test, test: "goods count within their hire" }]
+  },
+  {
+    name: "more comes than was ordered",
+    file: "core/procurement/receiving/decide.ts",
+    within: "receivedRows",
+    find: "quantity.greaterThan(left)",
+    replace: "quantity.greaterThan(item.quantity)",
+    killed_by: [{ file: goods_test, test: "no more comes than was ordered" }]
+  },
+  {
+    name: "a unit goes back while it is packed",
+    file: "core/procurement/receiving/give-back.ts",
+    within: "givenRows",
+    find: "yield* heldUnit(units, line, at, facts.holds)",
+    replace: "",
+    killed_by: [{ file: goods_test, test: "a unit that is packed does not go back" }]
+  },
+  {
+    name: "two units have one serial number",
+    file: "core/procurement/receiving/decide.ts",
+    within: "serialsRefusal",
+    find: "serials.find((serial) => taken_serials.has(serial))",
+    replace: "serials.find((serial) => taken_serials.has(`${serial}-`))",
+    killed_by: [{ file: goods_test, test: "a serial number is on one unit" }]
+  },
+  {
+    name: "the stock of a hire that is extended is gone at its old end",
+    file: "core/procurement/receiving/extend.ts",
+    within: "hireExtended",
+    find: "{ ends_at: data.ends_at }",
+    replace: "{}",
+    killed_by: [{ file: goods_test, test: "goods count within their hire" }]
   }
 ]

@@ -288,6 +288,10 @@ export const targets: { readonly [endpoint: string]: Maker } = {
       return item === undefined ? {} : { lines: [{ item_id: number(item), quantity: "1" }] }
     }
   ),
+  "purchase_orders.extend": withBody(
+    purchaseOrder("po_type = 'sub_hire' and status not in ('draft', 'cancelled') and returned_at is null"),
+    async (random) => ({ ends_at: `2031-01-${String(1 + random.below(28)).padStart(2, "0")}T00:00:00Z` })
+  ),
   "opportunities.resolve_shortages": withBody(deal(`has_shortage and ${workable}`), async (random, look) => ({
     resolution: random.pick(["sub_hire", "sub_hire", "purchase"]),
     supplier_id: number(

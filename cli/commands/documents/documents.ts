@@ -30,7 +30,8 @@ export const declare = (program: Command): void => {
       .addOption(repeatable("--invoice <invoice>", "of this invoice; may be given again"))
       .addOption(repeatable("--credit-note <note>", "of this credit note; may be given again"))
       .addOption(repeatable("--purchase-order <order>", "of this order to a supplier; may be given again"))
-      .option("--store <store>", "whose branding and texts"),
+      .option("--store <store>", "whose branding and texts")
+      .option("--wait", "show how far it is until all are made"),
     async (context, _named, flags) => (await import("./generate.ts")).generateBatch(context, flags)
   )
   withAction(

@@ -40,6 +40,7 @@ const line_changes = changes({
   item_discount_set: "A line got another discount.",
   item_optional_toggled: "A line became optional, or no longer is.",
   item_substituted: { meaning: "A line stands for another product.", activity: withProducts },
+  item_sub_rented: "All of a line is hired from a supplier: it is charged as a sub-rental.",
   item_renamed: "A line got another name.",
   item_details_updated: "A line's description or notes changed.",
   bulk_dispatched: { meaning: "A quantity of a line was dispatched.", activity: newOnly },

@@ -6,10 +6,12 @@ import { boolean, decimal, integer, list, text, timestamp } from "../../kernel/f
 import { wholeNumber } from "../../kernel/field-schema.ts"
 import { ok, renderById, viewContext } from "../../kernel/resource.ts"
 import { Store } from "../../kernel/store/store.ts"
+import { purchaseOrderAnswer, purchaseOrderShown } from "../orders/api.ts"
 import { one, path, write } from "../paths.ts"
 import { purchaseOrderResource } from "../resources.ts"
 import { purchase_order_receipt_lines, purchase_order_receipts } from "../schema.ts"
 import { type GoodsResult, receiveGoods } from "./decide.ts"
+import { extendFactsOf, extendFields, extendHire } from "./extend.ts"
 import { receiveFactsOf } from "./facts.ts"
 import { receiveFields, returnFields } from "./fields.ts"
 import { giveBack } from "./give-back.ts"
@@ -100,4 +102,17 @@ const giveBackGoods = command("POST", `${path}/{id}/return`, {
   respond: goodsAnswer
 })
 
-export const receivingEndpoints: ReadonlyArray<Endpoint> = [receive, giveBackGoods]
+const extend = command("POST", `${path}/{id}/extend`, {
+  answer: purchaseOrderShown,
+  name: "purchase_orders.extend",
+  summary: "Move the end of a hire that was sent: the supplier lets the goods stay, or wants them back sooner",
+  ability: write,
+  permission: "purchase_orders.edit",
+  params: one,
+  fields: extendFields,
+  facts: ({ now, rows }) => extendFactsOf(rows.id, now),
+  decide: (facts, { values }, context) => extendHire(facts, values, context),
+  respond: purchaseOrderAnswer(ok)
+})
+
+export const receivingEndpoints: ReadonlyArray<Endpoint> = [receive, giveBackGoods, extend]

@@ -63,6 +63,33 @@ export const purchaseOrderReturned = goodsEvent(
   "purchase_order.returned",
   "Sub-hired goods went back to the supplier: what of each row, from which stock levels."
 )
+export interface HireExtended extends PurchaseOrderChanged {
+  /** Rows of the order whose own end moved. */
+  readonly items: ReadonlyArray<KeyedColumns<typeof purchase_order_items>>
+  /** Rows whose goods are hired until `ends_at` now: their stock follows. */
+  readonly hired_items: ReadonlyArray<number>
+  readonly ends_at: string
+  readonly reason: string | null
+}
+export const purchaseOrderExtended = eventType<HireExtended>("purchase_order.extended", {
+  meaning: "The hire of sub-hired goods ends at another time: later, or sooner.",
+  data: (): Stored<HireExtended> =>
+    Schema.Struct({
+      ...purchase_order_changed,
+      items: Schema.Array(keyedColumns(purchase_order_items)),
+      hired_items: Schema.Array(Schema.Int),
+      ends_at: Schema.String,
+      reason: Schema.NullOr(Schema.String)
+    }),
+  stream,
+  project: (data, meta) => [
+    purchaseOrderSet(data, meta),
+    ...data.items.map((row) =>
+      update(purchase_order_items, row.id, { ...without(row, "id"), updated_at: meta.recorded_at })
+    )
+  ],
+  activity: (data) => purchaseOrderValues(data, { ends_at: data.ends_at, reason: data.reason })
+})
 export const purchaseOrderReturnDue = eventType<PurchaseOrderChanged>("purchase_order.return_due", {
   meaning: "People were reminded that sub-hired goods are due back. Recorded once for each end of the hire.",
   data: (): Stored<PurchaseOrderChanged> => Schema.Struct(purchase_order_changed),
@@ -74,5 +101,6 @@ export const purchaseOrderReturnDue = eventType<PurchaseOrderChanged>("purchase_
 export const receivingEvents: ReadonlyArray<AnyEventType> = [
   purchaseOrderReceived,
   purchaseOrderReturned,
+  purchaseOrderExtended,
   purchaseOrderReturnDue
 ]

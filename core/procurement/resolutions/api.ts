@@ -36,11 +36,13 @@ import { purchase_order_items, type PurchaseOrderRow, purchase_orders, type Purc
 import { supplyCosts } from "./costs.ts"
 import { resolveFields, type ResolveValues } from "./fields.ts"
 import { type Resolved, resolvingLines, type ShortLine, unchanged } from "./lines.ts"
+import { subRentedEvents } from "./sub-rental.ts"
 
 type Asked = Pick<Input, "now" | "settings"> & { readonly values: ResolveValues; readonly row: OpportunityRow }
 interface ResolveFacts {
   readonly resolved: Result.Result<Resolved, Rejection>
   readonly opportunity: OpportunityRow
+  readonly state: DecisionState
   /** The draft that is added to. */
   readonly draft: { readonly row: PurchaseOrderRow; readonly facts: UpdateFacts } | undefined
   /** What a new order must know. */
@@ -74,7 +76,7 @@ const resolveFactsOf = Effect.fnUntraced(function* (asked: Asked): Effect.fn.Ret
   const store = yield* Store
   const state = yield* loadDecisionState(row, asked, { live_only: true, stock: true })
   const resolved = resolvingLines(shortLines(state, asked), { lines: values.lines, resolution: typeOf(values) })
-  const facts = { resolved, opportunity: row, draft: undefined, fresh: undefined }
+  const facts = { resolved, state, opportunity: row, draft: undefined, fresh: undefined }
   if (Result.isFailure(resolved)) return facts
   const { ends_at, items, starts_at, store_id } = resolved.success
   const draft_id = values.purchase_order_id
@@ -183,7 +185,14 @@ const resolve = command("POST", "/api/v1/opportunities/{id}/shortages/resolve", 
       : Effect.fail(forbidden("This needs the permission purchase_orders.create.")),
   creates: [purchase_orders, purchase_order_items],
   facts: ({ now, rows, settings, values }) => resolveFactsOf({ now, settings, values, row: rows.id }),
-  decide: (facts, { values }, context) => resolveShortages(facts, values, context),
+  decide: (facts, { values }, context) =>
+    Result.gen(function* () {
+      const { events, result } = yield* resolveShortages(facts, values, context)
+      const { items } = yield* facts.resolved
+      const marked =
+        values.sub_rental === true ? yield* subRentedEvents(facts.state, items, typeOf(values), context) : []
+      return { events: [...events, ...marked], result }
+    }),
   respond: purchaseOrderAnswer(created)
 })
 

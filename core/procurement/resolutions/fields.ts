@@ -1,5 +1,6 @@
 /** What a request to resolve shortages holds (rules/availability 9). */
 import {
+  boolean,
   choice,
   decimal,
   integer,
@@ -37,6 +38,10 @@ export const resolveFields = {
     { nullable: true, min_items: 1, max_items: 1_000, describe: "All that is short unless given" }
   ),
   currency: text({ format: "currency", max: 3, nullable: true }),
-  expected_at: timestamp({ nullable: true })
+  expected_at: timestamp({ nullable: true }),
+  sub_rental: boolean({
+    default: false,
+    describe: "Lines that are hired whole become sub-rentals (transaction type 3): their charges are summed apart"
+  })
 }
 export type ResolveValues = Partial<ValuesOf<typeof resolveFields>>

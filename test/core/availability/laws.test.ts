@@ -5,6 +5,7 @@ import type { Demand } from "../../../core/availability/demand.ts"
 import { earliestFit } from "../../../core/availability/fit.ts"
 import { lineAvailability } from "../../../core/availability/line.ts"
 import { planAnswers } from "../../../core/availability/planned.ts"
+import { pointAvailability } from "../../../core/availability/point.ts"
 import { rangeAvailability } from "../../../core/availability/range.ts"
 import { type Resolution, resolutions, slotBounds } from "../../../core/availability/slots.ts"
 import type { StockLevel } from "../../../core/availability/stock.ts"
@@ -90,6 +91,30 @@ const someDemand = fc
     )
   })
 const someDemands = fc.array(someDemand, { maxLength: 12 })
+/** Sub-hired goods beside the house's own: in bulk, units, cases and their contents, each inside a window of its own. */
+const someHired = fc.array(
+  fc
+    .record({
+      product_id: fc.constantFrom(P, Q, H, hybrid, F),
+      from: fc.integer({ min: -2_000, max: 5_500 }),
+      length: fc.integer({ min: 0, max: 3_000 }),
+      quantity: fc.integer({ min: 1, max: 4 })
+    })
+    .map(({ from, length, product_id, quantity }) => ({
+      product_id,
+      quantity,
+      starts_at: iso(start + from * minute),
+      ends_at: iso(start + (from + length) * minute)
+    })),
+  { maxLength: 6 }
+)
+type Hired = typeof someHired extends fc.Arbitrary<infer T> ? T : never
+const hiredLevels = (hired: Hired, first = 1_000): ReadonlyArray<StockLevel> =>
+  hired.map(({ quantity, ...more }, at) =>
+    more.product_id === P || more.product_id === Q
+      ? bulk(quantity, { ...more, id: first + at })
+      : unit(first + at, more)
+  )
 const setting = fc.record({ zone: fc.constantFrom(...zones), resolution: fc.constantFrom<Resolution>(...resolutions) })
 
 interface Where {
@@ -249,5 +274,78 @@ describe("laws of availability, kits and cases included", () => {
         ).toBe(false)
       }
     )
+  })
+
+  it("goods that are hired make nothing scarcer, and change no slot that their window does not touch", () => {
+    law(fc.tuple(someDemands, someHired), ([demands, hired], where) => {
+      const before = figures(demands, where),
+        after = figures(demands, where, { stock: [...stock, ...hiredLevels(hired)] })
+      const bounds = slotBounds(start, end, where.resolution, where.zone)
+      after.forEach((slots, product) =>
+        slots.forEach((slot, at) => {
+          const earlier = before[product]![at]!.available
+          expect(slot.available).toBeGreaterThanOrEqual(earlier)
+          const [from, to] = [iso(bounds[at]!), iso(bounds[at + 1] ?? end + day)]
+          const is_touched = hired.some((one) => one.starts_at < to && one.ends_at > from)
+          if (!is_touched) expect(slot.available).toBe(earlier)
+        })
+      )
+    })
+  })
+  it("a hire cut in two where a slot begins is the same hire, and one without length is none", () => {
+    law(fc.tuple(someDemands, someHired), ([demands, hired], where) => {
+      const bounds = slotBounds(start, end, where.resolution, where.zone)
+      const at = iso(bounds[Math.floor(bounds.length / 2)]!)
+      // A unit is one piece: only goods in bulk can be two levels, one after the other.
+      const bulks = hired.filter(({ product_id }) => product_id === P || product_id === Q)
+      const cut = bulks.flatMap((one) =>
+        one.starts_at < at && at < one.ends_at
+          ? [
+              { ...one, ends_at: at },
+              { ...one, starts_at: at }
+            ]
+          : [one]
+      )
+      const nothing = hired.map((one) => ({ ...one, ends_at: one.starts_at }))
+      expect(figures(demands, where, { stock: [...stock, ...hiredLevels(cut)] })).toEqual(
+        figures(demands, where, { stock: [...stock, ...hiredLevels(bulks)] })
+      )
+      expect(figures(demands, where, { stock: [...stock, ...hiredLevels(nothing)] })).toEqual(figures(demands, where))
+    })
+  })
+  it("plans, lines and fits agree about goods that are hired", () => {
+    law(
+      fc.tuple(someDemands, someHired, fc.constantFrom(...all), fc.integer({ min: 1, max: 8 })),
+      ([demands, hired, product_id, quantity], where) => {
+        const given = snapshotWith(demands, where, { stock: [...stock, ...hiredLevels(hired)] })
+        const ask = { line: 0, product_id, quantity, store_id: 1 }
+        const planned = planAnswers(given, [{ ...ask, from: start, to: start + day }]).lines[0]!
+        const line = lineAvailability(given, { ...ask, id: 99, starts_at: iso(start), ends_at: iso(start + day) })
+        expect([planned.available_for_line, planned.shortage_quantity]).toEqual([
+          line.available_for_item,
+          line.shortage_quantity
+        ])
+        const { window } = earliestFit(given, {
+          lines: [{ product_id, quantity }],
+          from: start,
+          until: start + 9 * day,
+          duration: { days: 1 },
+          align: "slot"
+        })
+        if (window === null) return
+        const [from, to] = [Date.parse(window.starts_at), Date.parse(window.ends_at)]
+        expect(planAnswers(given, [{ ...ask, from, to }]).lines[0]!.has_shortage).toBe(false)
+      }
+    )
+  })
+  it("every day has its point: what the range says of a slot is what the slot says by itself", () => {
+    law(fc.tuple(someDemands, someHired), ([demands, hired], where) => {
+      const given = snapshotWith(demands, where, { stock: [...stock, ...hiredLevels(hired)] })
+      for (const product_id of all)
+        for (const slot of rangeAvailability(given, product_id, { from: start, to: end }).slots) {
+          const at = Math.max(Date.parse(slot.slot_start), start)
+          expect([product_id, pointAvailability(given, product_id, at).available]).toEqual([product_id, slot.available])
+        }
+    })
   })
 })

@@ -1,0 +1,123 @@
+/** What commands do to stock, and which opportunities it may matter to: those that want it while it changes. */
+import { Effect } from "effect"
+import { rowCreated, rowDeleted, rowUpdated } from "../../kernel/crud-resource.ts"
+import type { Failure } from "../../kernel/endpoint.ts"
+import type { NewEvent } from "../../kernel/event.ts"
+import { dataOf } from "../../kernel/event-type.ts"
+import { bindings, chunked } from "../../kernel/store/statement.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { demands } from "../../demands/schema.ts"
+import { type StockLevelRow, stock_levels } from "../../stock/schema.ts"
+import { openEndMillis, type Period } from "../../values/period.ts"
+import { instantOf, millisOf } from "../../values/time.ts"
+import { opportunities } from "../schema.ts"
+
+export const levelMade = rowCreated(stock_levels),
+  levelChanged = rowUpdated(stock_levels),
+  levelDeleted = rowDeleted(stock_levels)
+
+/** Columns of a level that say how much is where, and when. */
+const counting = ["product_id", "store_id", "quantity_held", "is_gone", "starts_at", "ends_at"] as const
+
+/** Levels as the events leave them, and those that are gone. */
+export interface StockMoved {
+  readonly before: ReadonlyArray<StockLevelRow>
+  readonly after: ReadonlyArray<StockLevelRow>
+}
+export const stockMoved = Effect.fnUntraced(function* (
+  all: ReadonlyArray<NewEvent>
+): Effect.fn.Return<StockMoved, Failure, Store> {
+  const changed = dataOf(levelChanged, all).filter((data) => counting.some((name) => name in data))
+  const deleted = dataOf(levelDeleted, all)
+  const made = dataOf(levelMade, all) as ReadonlyArray<StockLevelRow>
+  const before = yield* (yield* Store).getMany(stock_levels, [...new Set([...changed, ...deleted].map(({ id }) => id))])
+  const after = new Map([...before, ...made].map((row) => [row.id, row]))
+  for (const { id, ...set } of changed) {
+    const row = after.get(id)
+    if (row !== undefined) after.set(id, { ...row, ...set })
+  }
+  for (const { id } of deleted) after.delete(id)
+  return {
+    before,
+    after: [...after.values()].filter((row) => Number(row.quantity_held) > 0 || row.stock_category !== 10)
+  }
+})
+
+const always: Period = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY }
+const windowOf = ({ ends_at, starts_at }: StockLevelRow): Period => ({
+  from: starts_at === null ? always.from : millisOf(starts_at),
+  to: ends_at === null ? always.to : millisOf(ends_at)
+})
+const hull = (one: Period, other: Period): Period => ({
+  from: Math.min(one.from, other.from),
+  to: Math.max(one.to, other.to)
+})
+
+/** What became of one level: when it counts otherwise than before, and whether there is more of it, or less. */
+interface Moved {
+  readonly window: Period
+  readonly is_more: boolean
+  readonly is_less: boolean
+}
+/** Undefined where nothing that counts changed. */
+export const movedBetween = (before: StockLevelRow | undefined, after: StockLevelRow | undefined): Moved | undefined => {
+  if (before === undefined || after === undefined) {
+    const there = before ?? after
+    return there && { window: windowOf(there), is_more: before === undefined, is_less: after === undefined }
+  }
+  const [was, is] = [windowOf(before), windowOf(after)]
+  const more = Number(after.quantity_held) - Number(before.quantity_held)
+  if (before.product_id !== after.product_id || before.store_id !== after.store_id || before.is_gone !== after.is_gone)
+    return { window: hull(was, is), is_more: true, is_less: true }
+  const is_longer = is.from < was.from || is.to > was.to
+  const is_shorter = is.from > was.from || is.to < was.to
+  if (more === 0 && !is_longer && !is_shorter) return undefined
+  const window =
+    more !== 0 || (was.from !== is.from && was.to !== is.to)
+      ? hull(was, is)
+      : was.from === is.from
+        ? { from: Math.min(was.to, is.to), to: Math.max(was.to, is.to) }
+        : { from: Math.min(was.from, is.from), to: Math.max(was.from, is.from) }
+  return { window, is_more: more > 0 || is_longer, is_less: more < 0 || is_shorter }
+}
+
+/** Stock and demands count in every slot they touch: no slot is longer, a change of clocks included. */
+const slot_max = 26 * 3_600_000
+
+/**
+ * Opportunities with demands on what moved, while it did, that may need stock yet. More stock ends shortages only,
+ * less of it makes them only: the others are not read.
+ */
+export const wanting = Effect.fnUntraced(function* (
+  moved: StockMoved
+): Effect.fn.Return<ReadonlyArray<number>, Failure, Store> {
+  const rows = [...moved.before, ...moved.after]
+  const [before, after] = [moved.before, moved.after].map((levels) => new Map(levels.map((row) => [row.id, row])))
+  const changes = [...new Set(rows.map(({ id }) => id))].flatMap(
+    (id) => movedBetween(before?.get(id), after?.get(id)) ?? []
+  )
+  if (changes.length === 0) return []
+  const window = changes.map((one) => one.window).reduce(hull)
+  const is_mixed = changes.some(({ is_less }) => is_less) && changes.some(({ is_more }) => is_more)
+  const store_ids = [...new Set(rows.map(({ store_id }) => store_id))]
+  const store = yield* Store
+  const found = new Set<number>()
+  for (const some of chunked([...new Set(rows.map(({ product_id }) => product_id))], 500)) {
+    const { bind, values } = bindings(store.dialect)
+    const conditions = [
+      `c.product_id in (${some.map(bind).join(", ")})`,
+      `c.store_id in (${store_ids.map(bind).join(", ")})`,
+      "c.phase in ('draft', 'held', 'reserved', 'on_hire')",
+      ...(window.from === always.from ? [] : [`c.buffered_ends_at > ${bind(instantOf(window.from - slot_max))}`]),
+      ...(window.to >= openEndMillis ? [] : [`c.buffered_starts_at < ${bind(instantOf(window.to + slot_max))}`]),
+      ...(is_mixed ? [] : [`o.has_shortage = ${changes.some(({ is_more }) => is_more) ? "true" : "false"}`])
+    ]
+    const ids = yield* store.run<{ id: number | string }>(
+      `select distinct o.id from ${demands.name} c join ${opportunities.name} o on o.id = c.opportunity_id ` +
+        `where ${conditions.join(" and ")}`,
+      values
+    )
+    for (const { id } of ids) found.add(Number(id))
+  }
+  return [...found]
+})

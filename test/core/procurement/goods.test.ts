@@ -1,0 +1,182 @@
+/** What comes from suppliers, what goes back to them, and for how long it is hired. */
+import fc from "fast-check"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { type App, engines, openApp, viewerWith } from "../../app.ts"
+
+const path = "/api/v1/purchase_orders"
+const now = "2026-06-18T12:00:00.000Z"
+const hire = { starts_at: "2026-06-20T00:00:00.000Z", ends_at: "2026-06-25T00:00:00.000Z" }
+const later = "2026-06-28T00:00:00.000Z"
+const days = ["2026-06-19", "2026-06-20", "2026-06-24", "2026-06-25", "2026-06-27", "2026-06-28"]
+
+describe.each(engines)("goods of suppliers on %s", (engine) => {
+  let app: App, supplier_id: number
+  const made = async (target: string, body: object, key: string): Promise<any> => {
+    const reply = await app.call("POST", `/api/v1/${target}`, body)
+    expect([200, 201], JSON.stringify(reply.body)).toContain(reply.status)
+    return reply.body[key]
+  }
+  beforeAll(async () => {
+    app = await openApp(engine)
+    app.setClock(now)
+    supplier_id = (await made("members", { name: "Lender", membership_type: "organisation" }, "member")).id
+  })
+  afterAll(() => app?.close())
+
+  const product = async (stock_method: 1 | 2): Promise<number> =>
+    (await made("products", { name: "Goods", stock_method }, "product")).id
+  const ordered = async (...items: ReadonlyArray<object>): Promise<any> => {
+    const order = await made("purchase_orders?include=items", { supplier_id, ...hire, items }, "purchase_order")
+    await made(`purchase_orders/${order.id}/send`, {}, "purchase_order")
+    return order
+  }
+  const post = (id: number, what: string, body: object = {}) => app.call("POST", `${path}/${id}/${what}`, body)
+  const shown = async (id: number): Promise<any> =>
+    (await app.call("GET", `${path}/${id}?include=items`)).body.purchase_order
+  const levels = async (product_id: number): Promise<ReadonlyArray<any>> =>
+    (await app.call("GET", `/api/v1/stock_levels?q[product_id_eq]=${product_id}&per_page=100&sort=id`)).body.stock_levels
+  const totals = async (product_id: number): Promise<ReadonlyArray<number>> => {
+    const found: Array<number> = []
+    for (const day of days) {
+      const reply = await app.call("GET", `/api/v1/availability?product_id=${product_id}&store_id=1&date=${day}`)
+      found.push(reply.body.availability.total_stock)
+    }
+    return found
+  }
+  const refusal = (reply: { status: number; body: any }) => [reply.status, Object.keys(reply.body.errors ?? {})]
+
+  it("no more comes than was ordered", async () => {
+    const { id, items } = await ordered({ product_id: await product(1), quantity: "3" })
+    const item_id = items[0].id
+    expect((await post(id, "receive", { lines: [{ item_id, quantity: "2" }] })).status).toBe(200)
+    expect(refusal(await post(id, "receive", { lines: [{ item_id, quantity: "2" }] }))).toEqual([
+      422,
+      ["lines.0.quantity"]
+    ])
+    const twice = [1, 2].map(() => ({ item_id, quantity: "1" }))
+    expect(refusal(await post(id, "receive", { lines: twice }))).toEqual([422, ["lines.1.quantity"]])
+  })
+  it("a serial number is on one unit", async () => {
+    const product_id = await product(2)
+    const { id, items } = await ordered({ product_id, quantity: "3" })
+    const take = (quantity: string, ...serial_numbers: ReadonlyArray<string>) =>
+      post(id, "receive", { lines: [{ item_id: items[0].id, quantity, serial_numbers }] })
+    expect((await take("1", "ONE")).status).toBe(200)
+    expect(refusal(await take("1", "ONE"))).toEqual([422, ["lines.0.serial_numbers"]])
+    expect(refusal(await take("2", "TWO", "TWO"))).toEqual([422, ["lines.0.serial_numbers"]])
+  })
+  it("goods count within their hire, until its new end where it is extended", async () => {
+    for (const stock_method of [1, 2] as const) {
+      const product_id = await product(stock_method)
+      const { id, items } = await ordered({ product_id, quantity: "2" })
+      await post(id, "receive", { lines: [{ item_id: items[0].id, quantity: "2" }] })
+      expect(await totals(product_id)).toEqual([0, 2, 2, 0, 0, 0])
+      expect((await post(id, "extend", { ends_at: later })).status).toBe(200)
+      expect(await totals(product_id)).toEqual([0, 2, 2, 2, 2, 0])
+    }
+  })
+  it("a unit that is packed does not go back", async () => {
+    const product_id = await product(2)
+    const { id, items } = await ordered({ product_id, quantity: "1" })
+    await post(id, "receive", { lines: [{ item_id: items[0].id, quantity: "1" }] })
+    const [unit] = await levels(product_id)
+    const box = await made("containers/temporary", { name: "Box", barcode: `B-${unit.id}`, store_id: 1 }, "container")
+    await made(`containers/${box.id}/pack`, { serialised_item_id: unit.id }, "container_item")
+    expect(refusal(await post(id, "return"))).toEqual([422, ["lines.0.serial_numbers"]])
+  })
+  it.each([
+    ["receive", "purchase_orders.receive", { lines: [{ item_id: 1, quantity: "1" }] }],
+    ["return", "purchase_orders.receive", {}],
+    ["extend", "purchase_orders.edit", { ends_at: later }]
+  ] as const)("%s needs %s, and the ability to write", async (what, permission, body) => {
+    const { id, items } = await ordered({ product_id: await product(1), quantity: "1" })
+    const sent = "lines" in body ? { lines: [{ ...body.lines[0], item_id: items[0].id }] } : body
+    if (what === "return") await post(id, "receive", { lines: [{ item_id: items[0].id, quantity: "1" }] })
+    const all = ["view", "create", "edit", "delete", "send", "receive"].map((one) => `purchase_orders.${one}`)
+    const by = (permissions: ReadonlyArray<string>, abilities: ReadonlyArray<string>) =>
+      app.call("POST", `${path}/${id}/${what}`, sent, viewerWith(permissions, abilities))
+    const able = ["purchase_orders:read", "purchase_orders:write"]
+    const before = await app.dump()
+    expect((await by(all.filter((one) => one !== permission), able)).status).toBe(403)
+    expect((await by(all, ["purchase_orders:read"])).status).toBe(403)
+    expect(await app.dump()).toEqual(before)
+    expect((await by(all, able)).status).toBe(200)
+  })
+  it.each([
+    ["shortages.resolve", false],
+    ["purchase_orders.create", false],
+    ["opportunities.edit", true]
+  ])("to resolve a shortage without %s is refused", async (permission, sub_rental) => {
+    const product_id = await product(1)
+    const window = { starts_at: "2026-06-21T08:00:00Z", ends_at: "2026-06-22T08:00:00Z" }
+    const { id } = await made("opportunities", { subject: "Job", store_id: 1, ...window }, "opportunity")
+    await made(`opportunities/${id}/items`, { name: "Line", item_id: product_id, quantity: "2" }, "opportunity")
+    const all = ["shortages.resolve", "shortages.view", "purchase_orders.create", "purchase_orders.view"]
+    const mine = [...all, "opportunities.view", "opportunities.edit"]
+    const by = (permissions: ReadonlyArray<string>) =>
+      app.call(
+        "POST",
+        `/api/v1/opportunities/${id}/shortages/resolve`,
+        { resolution: "sub_hire", supplier_id, sub_rental },
+        viewerWith(permissions, ["purchase_orders:read", "purchase_orders:write"])
+      )
+    const before = await app.dump()
+    expect((await by(mine.filter((one) => one !== permission))).status).toBe(403)
+    expect(await app.dump()).toEqual(before)
+    expect((await by(mine)).status).toBe(201)
+  })
+
+  const step = fc.oneof(
+    fc.record({ does: fc.constant("receive" as const), at: fc.nat(1), quantity: fc.integer({ min: 1, max: 4 }) }),
+    fc.record({ does: fc.constant("receive" as const), at: fc.nat(1), quantity: fc.integer({ min: 1, max: 4 }) }),
+    fc.record({ does: fc.constant("give" as const), at: fc.nat(1), quantity: fc.integer({ min: 1, max: 3 }) }),
+    fc.record({ does: fc.constant("return" as const) }),
+    fc.record({ does: fc.constant("cancel" as const) }),
+    fc.record({ does: fc.constant("extend" as const), ends_at: fc.constantFrom(hire.ends_at, later) })
+  )
+  it("whatever happens, what came became stock, no more than ordered, and nothing is left once it went back", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 10 }), async (steps) => {
+        const ids = [await product(1), await product(2)]
+        const own = await Promise.all(ids.map(totals))
+        const { id, items } = await ordered(...ids.map((product_id) => ({ product_id, quantity: "5" })))
+        const lawful = async (): Promise<any> => {
+          const order = await shown(id)
+          for (const [at, product_id] of ids.entries()) {
+            const item = order.items[at]
+            const stock = (await levels(product_id)).filter((one) => one.is_sub_hired)
+            const sum = (some: ReadonlyArray<any>) => some.reduce((all, one) => all + Number(one.quantity_held), 0)
+            const [came, back] = [Number(item.received_quantity), Number(item.returned_quantity)]
+            expect(came).toBeLessThanOrEqual(Number(item.quantity))
+            expect(back).toBeLessThanOrEqual(came)
+            expect(sum(stock)).toBe(came)
+            expect(sum(stock.filter((one) => one.given_back_at !== null))).toBe(back)
+            const end = order.ends_at
+            expect(await totals(product_id)).toEqual(
+              days.map((day) => (`${day}T00:00:00.000Z` >= hire.starts_at && `${day}T00:00:00.000Z` < end ? came - back : 0))
+            )
+          }
+          return order
+        }
+        for (const one of steps) {
+          const item_id = items["at" in one ? one.at : 0].id
+          const lines = (quantity: number) => [{ item_id, quantity: String(quantity) }]
+          if (one.does === "receive") await post(id, "receive", { lines: lines(one.quantity) })
+          else if (one.does === "extend") await post(id, "extend", { ends_at: one.ends_at })
+          else if (one.does === "give") {
+            const here = (await levels(ids[1]!)).filter((level) => level.given_back_at === null)
+            const units = { stock_level_ids: here.slice(0, one.quantity).map((level) => level.id) }
+            await post(id, "return", {
+              lines: one.at === 0 ? lines(one.quantity) : [{ item_id, ...(here.length > 0 ? units : {}) }]
+            })
+          } else await post(id, one.does)
+          await lawful()
+        }
+        await post(id, "return")
+        await lawful()
+        expect(await Promise.all(ids.map(totals))).toEqual(own)
+      }),
+      { numRuns: 8, seed: 1_522 }
+    )
+  })
+})
