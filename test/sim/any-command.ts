@@ -12,8 +12,11 @@ export type Row = { readonly [column: string]: unknown }
 /** Reads rows where the person is, by SQL: what a person sees on a screen, at a fraction of its cost. */
 export type Look = (sql: string, values?: ReadonlyArray<string | number>) => Promise<ReadonlyArray<Row>>
 
+/** No world draws documents: those of these worlds wait for ever, and what is done to a drawn one is refused. */
+const of_drawn_documents: ReadonlySet<string> = new Set(["documents.finalise", "documents.void"])
 export const commandKinds: ReadonlyArray<CommandEndpoint> = catalogue.endpoints.filter(
-  (endpoint): endpoint is CommandEndpoint => endpoint.kind === "command" && !endpoint.server_only
+  (endpoint): endpoint is CommandEndpoint =>
+    endpoint.kind === "command" && !endpoint.server_only && !of_drawn_documents.has(endpoint.name)
 )
 
 /** A path, by the names of its parameters, and a body. */

@@ -713,6 +713,4 @@ export const targets: { readonly [endpoint: string]: Maker } = {
   "documents.batch": async () => ({
     body: { document_type: "quotation", documentable_type: "Opportunity", documentable_ids: [987_654_321] }
   }),
-  "documents.finalise": row("id", "documents", "status = 'generated'"),
-  "documents.void": row("id", "documents", "status in ('generated', 'finalised')")
 }

@@ -42,7 +42,10 @@ export const nextDocumentNumber = (
   { number, settings }: Pick<DecideContext, "number" | "settings">
 ): string | null => {
   const is_per_store = settings[numbering_group]?.[`${kind}.per_store`] === true
-  const nth = number(is_per_store && store_id !== null ? `${kind}:store:${store_id}` : kind)
-  const before = settingText(settings, numbering_group, `${kind}.prefix`)
+  const of_store = is_per_store && store_id !== null
+  const nth = number(of_store ? `${kind}:store:${store_id}` : kind)
+  const said = settingText(settings, numbering_group, `${kind}.prefix`)
+  // Two stores never give one number, which by law names one document.
+  const before = of_store && !said.includes("{store}") ? `${said}{store}-` : said
   return nth === null ? null : before.replaceAll("{store}", String(store_id ?? "")) + String(nth).padStart(digits, "0")
 }

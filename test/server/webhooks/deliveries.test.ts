@@ -236,6 +236,28 @@ describe.each(engines)("deliveries on %s", (engine) => {
     expect(failing.got.filter(({ body }) => body.event === "member.created").at(-1)?.text).not.toContain("Mustermann")
   })
 
+  it("tell of invoices whatever their owner may see: managing webhooks is the trust with all that leaves", async () => {
+    const role = (await server.did(201, "POST", "/roles", { name: "Hooks only", permissions: ["webhooks.manage"] }))
+      .role
+    const person = { name: "Subscriber", email: "hooks@example.com", roles: [role.name], active: true }
+    const user_id = (await server.did(201, "POST", "/users", person)).user.id
+    const token = (await server.did(201, "POST", "/tokens", { name: "h", abilities: ["*"], user_id })).token.secret
+    const to = await target()
+    const json = { url: to.url, events: ["invoice.issued"] }
+    expect((await server.ask("/api/v1/webhooks", { token, json })).status).toBe(201)
+    const member_id = (await server.member("Billed")).id
+    const draft = { member_id, items: [{ name: "Lamp", unit_price: "10.00" }] }
+    const { id } = (await server.did(201, "POST", "/invoices", draft)).invoice
+    expect((await server.ask(`/api/v1/invoices/${id}`, { token })).status).toBe(403)
+    await server.did(200, "POST", `/invoices/${id}/issue`, {})
+    await expect.poll(() => to.got.length, poll).toBe(1)
+    expect(to.got[0]?.body.data.invoice).toMatchObject({ id, status: "issued" })
+    await server.did(200, "PUT", `/roles/${role.id}`, { permissions: ["invoices.view"] })
+    const other = (await server.did(201, "POST", "/invoices", draft)).invoice
+    await server.did(200, "POST", `/invoices/${other.id}/issue`, {})
+    expect((await server.sql("select * from webhook_deliveries")).length).toBeLessThanOrEqual(1)
+  })
+
   it("end with the account of whoever they belong to", async () => {
     const role = (await server.did(201, "POST", "/roles", { name: "Hooks", permissions: ["webhooks.manage"] })).role
     const leaver = { name: "Leaver", email: "leaver@example.com", roles: [role.name], active: true }
