@@ -49,9 +49,7 @@ export const flagSql = (
   const holds = [
     `${quote(column)} in (${is.map(bound.bind).join(", ")})`,
     ...Object.entries(where).flatMap(([name, one]) =>
-      one === null
-        ? [`${quote(name)} is null`]
-        : [`${quote(name)} is not null`, `${quote(name)} = ${bound.bind(one)}`]
+      one === null ? [`${quote(name)} is null`] : [`${quote(name)} is not null`, `${quote(name)} = ${bound.bind(one)}`]
     ),
     ...(past === undefined ? [] : [`${quote(past)} is not null`, `${quote(past)} < ${bound.bind(now)}`])
   ].join(" and ")

@@ -288,6 +288,12 @@ export const targets: { readonly [endpoint: string]: Maker } = {
       return item === undefined ? {} : { lines: [{ item_id: number(item), quantity: "1" }] }
     }
   ),
+  "purchase_orders.extend": withBody(
+    purchaseOrder(
+      "po_type = 'sub_hire' and status in ('sent', 'partially_received', 'received') and returned_at is null"
+    ),
+    async (random) => ({ ends_at: new Date(Date.UTC(2031, random.below(12), 1 + random.below(28))).toISOString() })
+  ),
   "opportunities.resolve_shortages": withBody(deal(`has_shortage and ${workable}`), async (random, look) => ({
     resolution: random.pick(["sub_hire", "sub_hire", "purchase"]),
     supplier_id: number(

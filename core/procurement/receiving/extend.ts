@@ -113,7 +113,10 @@ export const extendHire = (facts: ExtendFacts, sent: ExtendValues, context: Deci
     if (wrong !== undefined) return yield* Result.fail(wrong)
     const ends_at = sent.ends_at ?? context.now
     const moved = yield* movedItems(facts, sent)
-    const starts = [...moved.map((item) => windowOf(order, item).starts_at), ...(sent.item_ids ? [] : [order.starts_at])]
+    const starts = [
+      ...moved.map((item) => windowOf(order, item).starts_at),
+      ...(sent.item_ids ? [] : [order.starts_at])
+    ]
     if (starts.some((starts_at) => starts_at !== null && ends_at <= starts_at))
       return yield* refuse("ends_at", "The ends at field must be a date after starts at.")
     const ids = new Map(moved.map((item) => [item.id, item]))
