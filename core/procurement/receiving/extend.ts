@@ -15,10 +15,10 @@ import { exact } from "../../values/decimal.ts"
 import { purchaseOrderChange } from "../events.ts"
 import { isHere } from "../return-due.ts"
 import { type PurchaseOrderItemRow, type PurchaseOrderRow } from "../schema.ts"
-import { orderName } from "./decide.ts"
+import { orderName, unitName } from "./decide.ts"
 import { purchaseOrderExtended } from "./events.ts"
 import { itemsOfOrder } from "./facts.ts"
-import { claimsOf, claimText, type UnitClaim, unitName } from "./give-back-facts.ts"
+import { claimsOf, claimText, type UnitClaim } from "./give-back-facts.ts"
 import { windowOf } from "./intake.ts"
 
 export const extendFields = {

@@ -8,7 +8,7 @@ import { opportunity_items } from "../../opportunities/lines/schema.ts"
 import { opportunities } from "../../opportunities/schema.ts"
 import { container_items } from "../../packing/schema.ts"
 import { bulk, products } from "../../products/schema.ts"
-import { type StockLevelRow, stock_levels } from "../../stock/schema.ts"
+import { stock_levels } from "../../stock/schema.ts"
 import { exact, type ExactNumber } from "../../values/decimal.ts"
 import type { PurchaseOrderRow } from "../schema.ts"
 import { itemsOfOrder } from "./facts.ts"
@@ -20,8 +20,6 @@ export interface UnitClaim {
   /** Who, in words. */
   readonly job: string
 }
-export const unitName = ({ id, serial_number }: Pick<StockLevelRow, "id" | "serial_number">): string =>
-  serial_number === null ? `Unit ${id}` : `Unit ${serial_number}`
 export const claimText = ({ demand, job }: UnitClaim): string =>
   demand.out
     ? `is out on hire with ${job}; check it in first.`

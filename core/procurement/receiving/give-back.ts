@@ -21,10 +21,10 @@ import {
   quantityText,
   receiptLine,
   receiptRow,
-  type ReceiveFacts
+  type ReceiveFacts,
+  unitName
 } from "./decide.ts"
 import { purchaseOrderReturned } from "./events.ts"
-import { unitName } from "./give-back-facts.ts"
 import type { ReturnedLine, ReturnValues } from "./fields.ts"
 
 export interface ReturnFacts extends Pick<ReceiveFacts, "order" | "items" | "products"> {
