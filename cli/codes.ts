@@ -51,6 +51,8 @@ export type ScanAction = (code: string) => Promise<ScanResult>
 export interface ScanResult {
   readonly done: string
   readonly asset_id?: number
+  /** The code only says what the next ones are about: nothing is done yet, and nothing is counted. */
+  readonly announces?: true
 }
 
 /**
@@ -66,22 +68,26 @@ export const scanAll = async (
 ): Promise<number> => {
   const results: Array<JsonObject> = []
   let failed = 0
+  let announced = 0
   const tick = styled(context.terminal.colour, "green", "✓")
-  const tally = (): string => `${results.length - failed} ${verb.replace("_", " ")}`
+  const tally = (): string => `${results.length - failed - announced} ${verb.replace("_", " ")}`
   const summarise = (): void => {
-    if (context.options.json === true) context.printJson({ results, [verb]: results.length - failed, failed })
+    if (context.options.json === true)
+      context.printJson({ results, [verb]: results.length - failed - announced, failed })
     context.note(`${tally()}, ${failed} refused.`)
   }
   try {
     for await (const code of linesOf(file)) {
       try {
-        const { done, asset_id } = await scan(code)
-        results.push({ code, status: verb, ...(asset_id === undefined ? {} : { asset_id }) })
+        const { announces, asset_id, done } = await scan(code)
+        const status = announces ? "announced" : verb
+        if (announces) announced++
+        results.push({ code, status, ...(asset_id === undefined ? {} : { asset_id }) })
         if (context.options.json !== true)
           context.print(
             context.terminal.is_tty
               ? `${tick} ${oneLine(`${code}  ${done}`)}  (${tally()}${failed === 0 ? "" : `, ${failed} refused`})\n`
-              : `${oneLine(code)}\t${verb}\t${oneLine(done)}\n`
+              : `${oneLine(code)}\t${status}\t${oneLine(done)}\n`
           )
       } catch (error) {
         if (!(error instanceof CliError) || error.code === exit_codes.network || error.code === exit_codes.not_allowed)

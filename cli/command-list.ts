@@ -53,7 +53,7 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     noun: "invoices"
   },
   documents: {
-    usage_line: ["documents generate|get|share|verify|…", "quotations, papers, invoices as PDF; verify proves a file"],
+    usage_line: ["documents generate|get|share|verify|…", "quotations, papers, bills as PDF; verify proves files"],
     load: () => import("./commands/documents/documents.ts"),
     noun: "documents"
   },

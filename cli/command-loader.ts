@@ -14,7 +14,9 @@ const firstWords = async (): Promise<ReadonlyArray<string>> => {
   return [...new Set([...Object.keys(commands), ...nounsIn(await allEndpoints())])]
 }
 
-/** Declares the command of a word on the program; gives the words to parse. Exit 2, with a guess, when there is none. */
+/**
+ * Declares the command of a word on the program; gives the words to parse. Exit 2, with a guess, when there is none.
+ */
 export const loadCommand = async (
   program: Command,
   word: string,
@@ -57,8 +59,8 @@ const addNoun = async (
 }
 
 /**
- * The noun a word means, and its verbs. Endpoints that only servers have are loaded when the words after it name no verb
- * of `core/`, or help is asked for, which lists all.
+ * The noun a word means, and its verbs. Endpoints that only servers have are loaded when the words after it name no
+ * verb of `core/`, or help is asked for, which lists all.
  */
 const verbsFor = async (
   named: string,

@@ -46,18 +46,32 @@ export const runDerivedCommand = async (
   const { answer, path } = await askNamed(context, verb, args, asking)
   const whole =
     given["all"] === true && isList(endpoint) ? { ...answer, body: await wholeList(context, path, query) } : answer
-  if (isInvoiceWrite(context, endpoint) && answer.events === undefined)
-    (await import("../commands/invoices/brief.ts")).printBrief(context, answer)
-  else await printAnswer(context, whole, textFlag(given, "output"))
+  const brief = answer.events === undefined ? briefOf(context, endpoint) : undefined
+  if (brief === undefined) await printAnswer(context, whole, textFlag(given, "output"))
+  else await (await brief.load()).printBrief(context, answer)
 }
 
-/** Writes of one invoice say in brief what became of it; with `--json` the answer as it is. */
-const isInvoiceWrite = ({ options }: CommandContext, { method, path }: Endpoint): boolean =>
-  options.json !== true && (method === "POST" || method === "PUT") && path.includes("/invoices")
+/** Writes that say in brief what became of the thing, and what of other things that shows. */
+const order_brief = {
+  needs: "supplier,store,opportunity,items",
+  load: () => import("../commands/purchase-orders/brief.ts")
+}
+const briefs = [
+  { path: "/invoices", needs: "member", load: () => import("../commands/invoices/brief.ts") },
+  { path: "/api/v1/purchase_orders", ...order_brief },
+  { path: "/shortages/resolve", ...order_brief },
+  { path: "/api/v1/documents", needs: undefined, load: () => import("../commands/documents/brief.ts") }
+]
+/** With `--json` an answer is printed as it is. */
+const briefOf = ({ options }: CommandContext, { method, path }: Endpoint) =>
+  options.json !== true && (method === "POST" || method === "PUT")
+    ? briefs.find((brief) => path.includes(brief.path))
+    : undefined
 
 /** What the columns of a list for people need besides its rows; a saved view has columns of its own. */
 const includesShown = (context: CommandContext, endpoint: Endpoint, given: Flags): Query => {
-  if (isInvoiceWrite(context, endpoint) && given["include"] === undefined) return [["include", "member"]]
+  const brief = briefOf(context, endpoint)?.needs
+  if (brief !== undefined && given["include"] === undefined) return [["include", brief]]
   const needed = includesOf(endpoint.path.slice(endpoint.path.lastIndexOf("/") + 1))
   if (needed === undefined || !isList(endpoint) || context.options.json === true) return []
   return given["include"] === undefined && given["view"] === undefined ? [["include", needed]] : []
@@ -98,7 +112,9 @@ const textGiven = ({ flag, field }: Flag, given: Flags): string | undefined => {
   return value === undefined ? undefined : value === true ? "true" : String(value)
 }
 
-/** Turns codes and names among the arguments into ids. A text that looks like an id is looked up as a name only on 404. */
+/**
+ * Turns codes and names among the arguments into ids. A text that looks like an id is looked up as a name only on 404.
+ */
 const askNamed = async (
   context: CommandContext,
   verb: Verb,

@@ -120,12 +120,18 @@ const chosen: { readonly [plural: string]: ReadonlyArray<string> } = {
     "supplier.name=SUPPLIER",
     "po_type_name=TYPE",
     "status_name=STATUS",
-    "subject",
     "total",
     "currency_code=CUR",
-    "expected_at=EXPECTED",
-    "starts_at=FROM",
-    "ends_at=TO"
+    "expected_at=EXPECTED"
+  ],
+  documents: [
+    "id",
+    "document_number=NUMBER",
+    "document_type_name=TYPE",
+    "status_name=STATUS",
+    "documentable_type=MADE OF",
+    "documentable_id=ITS ID",
+    "created_at=AT"
   ],
   assets: [
     "id",

@@ -153,7 +153,8 @@ const actions = (query: Query, viewer: Viewer) =>
     // Positions follow time: whichever sort is asked for, entries are ordered by position.
     const order = sort === undefined || sort.descending ? "desc" : "asc"
     const events = (yield* store.run(
-      `select ${columnList(journal)}${from} order by "position" ${order} limit ${per_page} offset ${(page - 1) * per_page}`,
+      `select ${columnList(journal)}${from} order by "position" ${order} limit ${per_page} ` +
+        `offset ${(page - 1) * per_page}`,
       bound.values
     )).map((row) => store.decode(journal, row) as StoredEvent)
     // A first page that is not full is the whole log.

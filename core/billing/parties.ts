@@ -63,7 +63,7 @@ export const sellerOf = Effect.fnUntraced(function* (store_id: number | null, se
   // An address is the one or the other, never parts of both.
   const place =
     company("street") === null && store !== undefined
-      ? store
+      ? { ...store, country_code: store.country_code ?? company("country_code") }
       : {
           street: company("street"),
           city: company("city"),

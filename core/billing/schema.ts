@@ -57,6 +57,20 @@ export interface NamedParty extends JsonObject {
   readonly email: string | null
   readonly phone: string | null
   readonly account_number: string | null
+  /** Of a seller: what electronic invoices say of the issue. Absent on documents from before this was kept. */
+  readonly einvoice?: EInvoiceFacts
+}
+/** Settings, store and hire as electronic invoices tell of them, as they were when the invoice was issued. */
+export interface EInvoiceFacts extends JsonObject {
+  /** The seller as registered. */
+  readonly legal_name: string | null
+  readonly peppol_id: string | null
+  readonly account: { readonly iban: string; readonly bic: string | null; readonly holder: string | null } | null
+  readonly zone: string
+  readonly base_currency: string
+  /** The buyer's reference where there is no account number; a merge of members leaves it. */
+  readonly member_id: number
+  readonly hire: { readonly starts_at: string; readonly ends_at: string } | null
 }
 
 /** How rows of a rate are reported to an electronic invoice, in its letters; without a rate: rows without tax. */

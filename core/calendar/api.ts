@@ -26,7 +26,8 @@ export const feedText = (user_id: number | undefined): Effect.Effect<string, Fai
     if (user_id !== undefined && user === undefined) return yield* notFound("No such user.")
     const [since, owned] = store.dialect === "pg" ? ["$1", "$2"] : ["?", "?"]
     const rows = (yield* store.run(
-      `select ${columnList(activities)} from "activities" where "starts_at" >= ${since}${user === undefined ? "" : ` and "owned_by" = ${owned}`} order by "starts_at", "id"`,
+      `select ${columnList(activities)} from "activities" where "starts_at" >= ${since}` +
+        `${user === undefined ? "" : ` and "owned_by" = ${owned}`} order by "starts_at", "id"`,
       [feedStart(generated_at), ...(user === undefined ? [] : [user.id])]
     )).map((row) => store.decode(activities, row))
     const owners = new Map(

@@ -63,8 +63,8 @@ export const reasonNotPackable = (unit: Unit, target: ContainerFacts, moving = f
   if (level.is_gone || level.given_back_at !== null) return "The unit is no longer in stock."
   if (level.is_sub_hired && isPackedUnitHeld(target.as_case, level.product_id))
     return (
-      `The unit is sub-hired${level.ends_at === null ? "" : ` until ${level.ends_at}`}; a case that keeps its contents ` +
-      "takes units of your own only. Pack it in a transport box or a temporary container."
+      `The unit is sub-hired${level.ends_at === null ? "" : ` until ${level.ends_at}`}; ` +
+      "a case that keeps its contents takes units of your own only. Pack it in a transport box or a temporary container."
     )
   const holder = conflicts[0]
   if (holder !== undefined) {

@@ -52,7 +52,10 @@ const fits = ({ document_type, documentable_type }: Asked): Result.Result<void, 
         )
       )
 }
-const may = ({ document_type }: Asked, viewer: Viewer): Result.Result<void, Rejection> =>
+export const mayHandle = (
+  { document_type }: Pick<DocumentRow, "document_type">,
+  viewer: Viewer
+): Result.Result<void, Rejection> =>
   seesDocument({ document_type }, viewer)
     ? Result.succeed(undefined)
     : Result.fail(forbidden("An order to a supplier names costs: its document needs the permission costs.view."))
@@ -110,7 +113,7 @@ export const requestDocument = (
   context: DecideContext
 ): Decided =>
   Result.gen(function* () {
-    yield* may(asked, context.viewer)
+    yield* mayHandle(asked, context.viewer)
     yield* fits(asked)
     const source = sources.get(asked.documentable_id)
     if (source === undefined && !is_withheld)
@@ -133,7 +136,7 @@ export const requestBatch = (
   context: DecideContext
 ): Decided<Batched> =>
   Result.gen(function* () {
-    yield* may(asked, context.viewer)
+    yield* mayHandle(asked, context.viewer)
     yield* fits(asked)
     const errors = Object.fromEntries(
       asked.documentable_ids.flatMap((id, at) => {

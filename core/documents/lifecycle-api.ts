@@ -9,7 +9,7 @@ import { created, listOf, ok, renderById, renderOne, type Status, viewContext } 
 import { type Asked, type Batched, finaliseDocument, requestBatch, requestDocument, voidDocument } from "./decide.ts"
 import { finaliseFacts, linkIds, sourceFacts } from "./facts.ts"
 import { batchJobId, queuedJobId } from "./jobs.ts"
-import { one, path, read, write } from "./paths.ts"
+import { drawing_weight, one, path, read, write } from "./paths.ts"
 import { documentResource } from "./resources.ts"
 import { documents } from "./schema.ts"
 import { documentable_tables, documentable_types, type DocumentType, document_types } from "./types.ts"
@@ -71,6 +71,7 @@ export const generate = command("POST", `${path}/generate`, {
   answer: documentShown,
   error_answers: { 202: queued_shown, 503: null },
   success_status: 201,
+  metering_weight: drawing_weight,
   name: "documents.generate",
   summary: "Make a document: drawn at once, or by a job with async",
   ability: write,
@@ -104,6 +105,7 @@ export const generate = command("POST", `${path}/generate`, {
 const batch = command("POST", `${path}/batch_generate`, {
   answer: { ...queued_shown, count: integer({ describe: "How many documents were asked for" }) },
   success_status: 202,
+  metering_weight: drawing_weight,
   name: "documents.batch",
   summary: "Make a document of each of up to 100 sources, by one job",
   ability: write,

@@ -103,17 +103,18 @@ export const documentResource: Resource<typeof documents, "document"> = resource
     Effect.all({ addresses, links: newestLinks(rows.filter(({ status }) => status !== "voided").map(({ id }) => id)) }),
   view: (base, row, _related, { now, settings, viewer }, { addresses: { file_url, public_url }, links }) => {
     const link = links.get(row.id)
+    const is_seen = seesDocument(row, viewer)
     const is_readable =
+      is_seen &&
       row.uuid !== null &&
       readable_statuses.includes(row.status) &&
-      hasOnePermission(viewer, "documents.view") &&
-      seesDocument(row, viewer)
+      hasOnePermission(viewer, "documents.view")
     return {
       ...base,
       document_type_name: document_types[row.document_type].name,
       status_name: document_statuses[row.status],
       download_url: is_readable && row.uuid !== null ? (file_url?.(row.uuid, now) ?? null) : null,
-      public_link: link === undefined ? null : publicLinkOut(link, settings, public_url)
+      public_link: link === undefined || !is_seen ? null : publicLinkOut(link, settings, public_url)
     }
   }
 })

@@ -79,8 +79,8 @@ export interface FileColumns {
   readonly size_bytes: string
 }
 /**
- * Rows of the table hold something for a time that nobody else can have then. When a command is refused because it wanted
- * the same, the conflict names these rows as the reason. All but `wanted` are columns of the table.
+ * Rows of the table hold something for a time that nobody else can have then. When a command is refused because it
+ * wanted the same, the conflict names these rows as the reason. All but `wanted` are columns of the table.
  */
 export interface Occupancy {
   /** Boolean: the row holds what it names now. */
@@ -95,8 +95,8 @@ export interface Occupancy {
   /** References to whom it is held for; the first that is not null counts. */
   readonly holders: ReadonlyArray<string>
   /**
-   * Rows of `table` that belong to a holder (`holder` is their column) say in `kind` what that holder wants. `field` is the
-   * key under which the errors of a refusal say that it cannot have all of it.
+   * Rows of `table` that belong to a holder (`holder` is their column) say in `kind` what that holder wants. `field` is
+   * the key under which the errors of a refusal say that it cannot have all of it.
    */
   readonly wanted: { readonly field: string; readonly table: string; readonly holder: string; readonly kind: string }
 }

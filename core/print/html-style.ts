@@ -87,6 +87,7 @@ export const narrow = `@media (max-width:600px){
 .table>tbody>tr>.cell{display:flex!important;justify-content:space-between;gap:12px}
 .table>tbody>tr>.cell{padding-top:1px!important;padding-bottom:1px!important}
 .table>tbody>tr>.cell{border:0!important;background:none!important}
+.table>tbody>tr>.cell:empty{display:none!important}
 .table>tbody>tr>.cell:first-child{display:block!important;font-weight:600}
 .table .cell[data-title]:not(:first-child)::before{content:attr(data-title);color:#5a6675}
 .table>tbody>tr>.group{display:flex!important;justify-content:space-between;border:0!important}

@@ -82,7 +82,10 @@ const whole = (document: PrintDocument, writing: Writing): string => {
   const { look } = writing
   const { header, watermark } = document
   const foot = document.footer?.lines ?? []
-  const head = [header?.start, header?.end].flatMap((part) => (part === undefined ? [] : [runsHtml(writing, part)]))
+  const head = [header?.start, header?.end].flatMap((part) => {
+    const text = part === undefined ? "" : runsHtml(writing, part)
+    return text === "" ? [] : [text]
+  })
   return [
     `<article${look("document")} lang="${escaped(document.language)}"${directionOf(document)}>`,
     ...(watermark === undefined ? [] : [`<p${look("mark")}>${watermark}</p>`]),

@@ -44,6 +44,8 @@ export const saveLevel = (
   if (next.starts_at !== null && next.ends_at !== null && next.ends_at < next.starts_at) {
     return Result.fail(invalidField("ends_at", "The ends at field must be a date on or after starts at."))
   }
+  const held = before === undefined ? undefined : byOrder(before, next)
+  if (held !== undefined) return Result.fail(held)
   const duplicate =
     is_unit || next.is_sub_hired
       ? undefined
@@ -62,6 +64,20 @@ export const saveLevel = (
   const set = { stock_category: is_unit ? serialisedCategory : bulkCategory, quantity_held }
   return Result.succeed({ set, also: before === undefined ? openingEvents({ ...next, ...set }, context) : [] })
 }
+
+/** What of sub-hired stock only its purchase order changes: how much, until when, and whose it is. */
+const byOrder = (before: StockLevelRow, next: StockLevelRow): Rejection | undefined => {
+  if (!before.is_sub_hired) return undefined
+  const changed = (["quantity_held", "starts_at", "ends_at", "member_id"] as const).find((name) =>
+    name === "quantity_held"
+      ? before.stock_category !== serialisedCategory && !exact(next[name]).equals(before[name])
+      : next[name] !== before[name]
+  )
+  return changed === undefined ? undefined : invalidField(changed, sub_hired)
+}
+const sub_hired =
+  "The stock is sub-hired and belongs to a purchase order: receive, extend or give it back there; what is lost is " +
+  "given back with a note."
 
 /** The opening balance: the first line of a new level's ledger; none where it holds 0. */
 export const openingEvents = (level: StockLevelRow, context: DecideContext): ReadonlyArray<NewEvent> =>
@@ -143,6 +159,7 @@ export const postTransaction = (
   newest: StockTransactionRow | undefined,
   context: DecideContext
 ): Decided => {
+  if (level.is_sub_hired) return Result.fail(invalidField("stock_level", sub_hired))
   const type = input.transaction_type as TransactionType
   if (!transaction_types[type].manual) {
     return Result.fail(

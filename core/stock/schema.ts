@@ -63,7 +63,8 @@ export const stock_levels = table(
         "shortages.*"
       ],
       granted_columns: [
-        { to: ["activities.*"], columns: ["item_name", "asset_number", "serial_number", "barcode"] },
+        // A piece given back has its serial number no longer.
+        { to: ["activities.*"], columns: ["item_name", "asset_number", "serial_number", "barcode", "given_back_at"] },
         // Whoever deletes stores must see that one holds stock.
         { to: ["settings.manage"], columns: ["store_id"] }
       ]

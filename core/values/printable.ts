@@ -20,6 +20,8 @@ export const printableLine = (text: string): string =>
     .toWellFormed()
     .replace(/[\t\r\n\v\f\u0085\u2028\u2029]+/g, " ")
     .replace(steering, "\ufffd")
+/** Is there anything to see: more than spaces, signs without width and what stands for signs that steer? */
+export const hasSign = (text: string): boolean => /[^\s\p{C}\p{Default_Ignorable_Code_Point}\ufffd]/u.test(text)
 /** JSON text with the same characters escaped: parsing it gives exactly the same data, as only texts contain them. */
 export const printableJson = (json: string): string =>
   json.replace(

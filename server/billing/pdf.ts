@@ -1,6 +1,7 @@
 /** The PDF of an invoice and of a credit note (rules/billing 1.3). */
 import { Effect } from "effect"
 import { credit_notes_path, one, one_credit_note, path, read, read_credit_notes } from "../../core/billing/paths.ts"
+import { drawing_weight } from "../../core/documents/paths.ts"
 import { typeOfInvoice } from "../../core/documents/content/invoices.ts"
 import { type DocumentSource, prepareDocument } from "../../core/documents/content/prepare.ts"
 import { document_types } from "../../core/documents/types.ts"
@@ -73,6 +74,7 @@ const pdfOf = Effect.fnUntraced(function* (
 export const invoicePdf = get(`${path}/{id}/pdf`, {
   ...pdf,
   ...read,
+  metering_weight: drawing_weight,
   name: "invoices.pdf",
   summary: "The invoice as PDF; drafts and voided ones are marked as such on each page",
   params: one,
@@ -86,6 +88,7 @@ export const invoicePdf = get(`${path}/{id}/pdf`, {
 export const creditNotePdf = get(`${credit_notes_path}/{id}/pdf`, {
   ...pdf,
   ...read_credit_notes,
+  metering_weight: drawing_weight,
   name: "credit_notes.pdf",
   summary: "The credit note as PDF",
   params: one_credit_note,

@@ -109,8 +109,8 @@ const recordedAlready = Effect.fnUntraced(function* (
     (invoice === null || named?.id === known.invoice_id)
     ? `payment ${payment_id} is recorded already`
     : yield* givenUp(
-        `Payment ${payment_id} of ${amount} ${currency}${invoice === null ? "" : ` for invoice ${invoice}`} has the id ` +
-          `of payment ${known.id}, which is of ${textOf(known.amount, known.currency_code)}` +
+        `Payment ${payment_id} of ${amount} ${currency}${invoice === null ? "" : ` for invoice ${invoice}`} ` +
+          `has the id of payment ${known.id}, which is of ${textOf(known.amount, known.currency_code)}` +
           `${named?.id === known.invoice_id ? "" : " on another invoice"}: record it by hand if it is another payment.`
       )
 })
@@ -135,7 +135,8 @@ const recordTold = (told: ToldPayment, delivery: Delivery, method: PaymentRow["m
     if (meanwhile !== undefined) return yield* recordedAlready(told, meanwhile)
     if (currency !== invoice.currency_code)
       return yield* givenUp(
-        `Payment ${payment_id} of ${amount} ${currency} is for ${nameOf(invoice)}, which is in ${invoice.currency_code}.`
+        `Payment ${payment_id} of ${amount} ${currency} is for ${nameOf(invoice)}, ` +
+          `which is in ${invoice.currency_code}.`
       )
     const minor = yield* minorOf(amount, currency)
     const money = { amount: minor, method, reference: payment_id, external_id: payment_id } as const

@@ -108,7 +108,7 @@ const end = command("DELETE", `${path}/{id}/public_link`, {
   name: "documents.unshare",
   summary: "End the public link of a document",
   facts: factsOf,
-  decide: ({ link }: Facts) => revokeLink(link),
+  decide: (facts: Facts, _input, context) => revokeLink(facts, context),
   respond: () => Effect.succeed(noContent)
 })
 

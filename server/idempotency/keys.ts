@@ -59,8 +59,10 @@ export const reserveKey = (id: string, fingerprint: string, now: number): Effect
       const { bind } = taking
       const attempt = row.attempt + 1
       const taken = yield* store.run(
-        `update idempotency_keys set fingerprint = ${bind(fingerprint)}, state = 'in_flight', attempt = ${bind(attempt)}, status = null, body = null, ` +
-          `begun_at = ${bind(begun_at)}, expires_at = ${bind(expires_at)} where id = ${bind(id)} and attempt = ${bind(row.attempt)} and state = ${bind(row.state)} returning id`,
+        `update idempotency_keys set fingerprint = ${bind(fingerprint)}, state = 'in_flight', ` +
+          `attempt = ${bind(attempt)}, status = null, body = null, ` +
+          `begun_at = ${bind(begun_at)}, expires_at = ${bind(expires_at)} where id = ${bind(id)} ` +
+          `and attempt = ${bind(row.attempt)} and state = ${bind(row.state)} returning id`,
         taking.values
       )
       if (taken.length > 0) return { mine: true, attempt }
@@ -97,8 +99,10 @@ export const finishKey = (
     const bound = bindings(store.dialect)
     const { bind } = bound
     const done = yield* store.run(
-      `update idempotency_keys set state = 'done', status = ${bind(status)}, body = ${bind(body === undefined ? null : JSON.stringify(body))}, ` +
-        `headers = ${bind(JSON.stringify(headers))} where id = ${bind(id)} and attempt = ${bind(attempt)} and state = 'in_flight' returning id`,
+      `update idempotency_keys set state = 'done', status = ${bind(status)}, ` +
+        `body = ${bind(body === undefined ? null : JSON.stringify(body))}, ` +
+        `headers = ${bind(JSON.stringify(headers))} where id = ${bind(id)} and attempt = ${bind(attempt)} ` +
+        `and state = 'in_flight' returning id`,
       bound.values
     )
     if (done.length === 0) return false

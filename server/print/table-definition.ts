@@ -155,6 +155,8 @@ const codeOf = (
 const groupRow = ({ drawing, table }: Frame, group: Group): Drawn => {
   const columns = table.columns.length
   const has_value = group.value !== undefined && columns > 1
+  // The last column alone may be too narrow for it.
+  const of_value = !has_value ? 0 : columns > 3 ? 2 : 1
   const look = { bold: true, fillColor: colours.group } as const
   const margin: [number, number, number, number] = [cell_padding.x, cell_padding.y, cell_padding.x, cell_padding.y]
   const name: TableCell = {
@@ -162,17 +164,19 @@ const groupRow = ({ drawing, table }: Frame, group: Group): Drawn => {
     ...look,
     alignment: alignmentOf(drawing, "start"),
     margin,
-    colSpan: has_value ? columns - 1 : columns
+    colSpan: columns - of_value
   }
   const fillers = (count: number): Array<TableCell> => Array.from({ length: count }, () => ({ text: "" }))
   const value: TableCell = {
     text: inlineText(drawing, group.value ?? ""),
     ...look,
     alignment: alignmentOf(drawing, "end"),
-    margin
+    margin,
+    colSpan: of_value
   }
-  const named = [name, ...fillers((has_value ? columns - 1 : columns) - 1)]
-  const cells = !has_value ? named : drawing.is_rtl ? [value, ...named] : [...named, value]
+  const named = [name, ...fillers(columns - of_value - 1)]
+  const valued = [value, ...fillers(of_value - 1)]
+  const cells = !has_value ? named : drawing.is_rtl ? [...valued, ...named] : [...named, ...valued]
   return { cells, goes_on: false, height: 24, is_group: true, together: group.together === true }
 }
 

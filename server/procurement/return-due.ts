@@ -1,6 +1,6 @@
 /**
  * The sweep that reminds of sub-hired goods that are due back. It looks every hour, as days begin at another hour in
- * each zone, and what a stopped server missed is made up at its next start (rules/billing 2.4).
+ * each zone, and what a stopped server missed is made up at its next start (rules/billing 2.3).
  */
 import { Clock, Effect, Schema } from "effect"
 import { CommandRuntime, recordEvents } from "../../core/kernel/command-runtime.ts"

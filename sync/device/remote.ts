@@ -202,7 +202,8 @@ const endless = (base: string, why: string, cause: unknown = new Error(why)): Un
   new Unreachable(
     base,
     cause,
-    `The server at ${base} answers without coming to an end: ${why}. What came is kept; flightcase sync goes on from there.`
+    `The server at ${base} answers without coming to an end: ${why}. ` +
+      `What came is kept; flightcase sync goes on from there.`
   )
 /** The server's words for a refusal; its number where there are none, as from a proxy in front of it. */
 const errorBody = (body: unknown, status: number): RemoteError["body"] => {

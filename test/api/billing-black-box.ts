@@ -1,11 +1,12 @@
 /** What black-box cases of billing begin with: a taxed customer, drafts, money, and what refusals name; all over HTTP. */
 import { expect } from "vitest"
 import type { Engine } from "../app.ts"
-import { type Got, type Sent, serve } from "../server/serving.ts"
+import { type Got, type Sent, serve, type ServeOptions, type Serving } from "../server/serving.ts"
 
 export const now = "2026-06-18T12:00:00.000Z"
 
 export interface Books {
+  readonly server: Serving
   readonly ask: (method: string, path: string, json?: unknown, more?: Sent) => Promise<Got>
   readonly get: (path: string) => Promise<any>
   readonly post: (path: string, json?: unknown) => Promise<Got>
@@ -14,6 +15,8 @@ export interface Books {
   /** The thing a POST that must succeed answers with. */
   readonly made: (path: string, json?: unknown) => Promise<any>
   readonly member: number
+  /** The class Standard of organisations. */
+  readonly organisation: number
   readonly standard: number
   readonly reduced: number
   readonly exempt: number
@@ -32,8 +35,8 @@ export interface Books {
 }
 
 /** Organisations of class Standard pay 20 on Standard and 5 on Reduced; nothing is said of Exempt. */
-export const openBooks = async (engine: Engine): Promise<Books> => {
-  const server = await serve(engine)
+export const openBooks = async (engine: Engine, options: ServeOptions = {}): Promise<Books> => {
+  const server = await serve(engine, options)
   server.setClock(Date.parse(now))
   let count = 0
   const ask: Books["ask"] = (method, path, json, more = {}) =>
@@ -70,7 +73,7 @@ export const openBooks = async (engine: Engine): Promise<Books> => {
   const checkout: Books["checkout"] = (id, json = {}, more = {}) =>
     ask("POST", `/opportunities/${id}/invoices`, json, more)
   return {
-    ...{ ask, get, post, made, member, standard, reduced, exempt, draft, checkout },
+    ...{ server, ask, get, post, made, member, organisation, standard, reduced, exempt, draft, checkout },
     put: (path, json = {}) => ask("PUT", path, json),
     remove: (path) => ask("DELETE", path),
     issued: async (more = {}, when = {}) => made(`/invoices/${(await draft(more)).id}/issue`, when),

@@ -74,6 +74,25 @@ it("is made in a batch by the server", async () => {
   expect(count).toBe(1)
   await expect.poll(async () => (await remotely("jobs", "show", job_id)).job.status, { timeout: 20_000 }).toBe("done")
 })
+it("is fetched at once on a device that has the network, and not asked for without", async () => {
+  const file = join(place.folder, "at-once.pdf")
+  const words = ["documents", "generate", "--type", "invoice", "--invoice", invoice.number, "-o", file]
+  const refused = await run(place, [...words, "--offline"])
+  expect([refused.code, refused.err]).toEqual([7, expect.stringContaining("Leave out -o")])
+  const made = await run(place, words)
+  expect(made.code, made.err).toBe(0)
+  expect(isPdf(file)).toBe(true)
+  const known = await run(place, ["documents", "verify", file])
+  expect([known.code, known.out]).toEqual([0, expect.stringContaining("unchanged")])
+  const { document } = JSON.parse((await run(place, ["documents", "verify", file, "--json", "--remote"])).out)
+  const none = await run(place, ["documents", "get", String(document.id), "--certificate"])
+  expect([none.code, none.err]).toEqual([1, expect.stringContaining("Nobody has accepted")])
+})
+it("shows how far a batch is until it is made", async () => {
+  const words = ["documents", "batch", "--type", "invoice", "--invoice", invoice.number, "--wait"]
+  const made = await run(place, words)
+  expect([made.code, made.out]).toEqual([0, "done\t1\nfailed\t0\n"])
+})
 it("says what is missing", async () => {
   const none = await run(place, ["documents", "generate", "--type", "invoice"])
   expect([none.code, none.err]).toEqual([2, expect.stringContaining("--order, --invoice")])

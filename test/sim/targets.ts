@@ -289,10 +289,8 @@ export const targets: { readonly [endpoint: string]: Maker } = {
     }
   ),
   "purchase_orders.extend": withBody(
-    purchaseOrder(
-      "po_type = 'sub_hire' and status in ('sent', 'partially_received', 'received') and returned_at is null"
-    ),
-    async (random) => ({ ends_at: new Date(Date.UTC(2031, random.below(12), 1 + random.below(28))).toISOString() })
+    purchaseOrder("po_type = 'sub_hire' and status not in ('draft', 'cancelled') and returned_at is null"),
+    async (random) => ({ ends_at: `2031-01-${String(1 + random.below(28)).padStart(2, "0")}T00:00:00Z` })
   ),
   "opportunities.resolve_shortages": withBody(deal(`has_shortage and ${workable}`), async (random, look) => ({
     resolution: random.pick(["sub_hire", "sub_hire", "purchase"]),

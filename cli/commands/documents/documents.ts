@@ -30,7 +30,8 @@ export const declare = (program: Command): void => {
       .addOption(repeatable("--invoice <invoice>", "of this invoice; may be given again"))
       .addOption(repeatable("--credit-note <note>", "of this credit note; may be given again"))
       .addOption(repeatable("--purchase-order <order>", "of this order to a supplier; may be given again"))
-      .option("--store <store>", "whose branding and texts"),
+      .option("--store <store>", "whose branding and texts")
+      .option("--wait", "show how far it is until all are made"),
     async (context, _named, flags) => (await import("./generate.ts")).generateBatch(context, flags)
   )
   withAction(
@@ -38,6 +39,7 @@ export const declare = (program: Command): void => {
       .command("get")
       .description("Fetch the PDF of a document")
       .argument("<document>", "its number or id")
+      .option("--certificate", "with the certificate of who accepted it")
       .option("-o, --output <file>", "where it goes (default: its own name, here); - for standard output"),
     async (context, [named = ""], flags) => (await import("./get.ts")).getDocument(context, named, flags)
   )

@@ -1,11 +1,15 @@
 /** `documents generate` and `documents batch`: of what people name by its number. */
-import type { JsonObject } from "../../../core/kernel/json.ts"
-import { rowIn } from "../../answers.ts"
+import { setTimeout } from "node:timers/promises"
+import { isJsonObject, type JsonObject } from "../../../core/kernel/json.ts"
+import { objectBody, rowIn } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
-import { usageError } from "../../exit-codes.ts"
-import { notePending, printAnswer } from "../../output/print.ts"
+import { CliError, exit_codes, usageError } from "../../exit-codes.ts"
+import { printAnswer } from "../../output/print.ts"
+import { progressOf } from "../../output/progress.ts"
+import { recordText } from "../../output/table.ts"
 import { type Flags, listFlag, textFlag } from "../../program.ts"
 import { resolveId } from "../../resolve-id.ts"
+import { printBrief } from "./brief.ts"
 import { writePdf } from "./get.ts"
 
 /** Flags that say what a document is made of, as `textFlag` names them. */
@@ -41,6 +45,10 @@ export const generateDocument = async (context: CommandContext, flags: Flags): P
   const { documentable_type, table, value } = namedSource((flag) => textFlag(flags, flag))
   const output = textFlag(flags, "output")
   const is_queued = flags["async"] === true
+  if (output !== undefined && context.offline)
+    throw new CliError(exit_codes.network, "The PDF is drawn by the server, and --offline forbids to ask it.", {
+      way_out: "Leave out -o: the document is recorded, and drawn when it was sent. Papers of an order: orders print."
+    })
   if (output !== undefined && is_queued)
     throw usageError("With --async there is no PDF to fetch yet.", "Leave out --async, or fetch it later.")
   const body = {
@@ -49,11 +57,28 @@ export const generateDocument = async (context: CommandContext, flags: Flags): P
     ...(is_queued ? { async: true } : {})
   }
   const answer = await context.ask({ method: "POST", path: "/api/v1/documents/generate", body })
-  if (output === undefined || context.options.plan === true || answer.events !== undefined) {
-    await printAnswer(context, answer)
-    return notePending(context, answer)
+  if (context.options.plan === true || (output === undefined && context.options.json === true))
+    return printAnswer(context, answer)
+  if (output === undefined) return printBrief(context, answer)
+  const document = rowIn(answer.body, "document")
+  await writePdf(context, answer.command === undefined ? document : await drawnAtServer(context, document), output)
+}
+
+const patience_millis = 60_000
+/** What was recorded here is sent, and the document fetched as soon as the server has drawn it. */
+const drawnAtServer = async (context: CommandContext, recorded: JsonObject): Promise<JsonObject> => {
+  await (await context.device()).sync()
+  const path = `/api/v1/documents/${String(recorded["id"])}`
+  for (const until = Date.now() + patience_millis; ; await setTimeout(250)) {
+    const answer = await context.requestAtServer({ method: "GET", path })
+    if (answer.status === 404)
+      throw new CliError(exit_codes.conflict, "The server has not taken it.", {
+        way_out: "flightcase sync conflicts says why."
+      })
+    if (answer.status >= 400) throw (await import("../../response-errors.ts")).responseError(answer)
+    const document = rowIn(answer.body, "document")
+    if (document["status"] !== "pending" || Date.now() > until) return document
   }
-  await writePdf(context, rowIn(answer.body, "document"), output)
 }
 
 export const generateBatch = async (context: CommandContext, flags: Flags): Promise<void> => {
@@ -64,5 +89,33 @@ export const generateBatch = async (context: CommandContext, flags: Flags): Prom
   const documentable_ids: Array<number> = []
   for (const one of value) documentable_ids.push(await resolveId(context, table, one))
   const body = { ...(await commonBody(context, flags, documentable_type)), documentable_ids }
-  await printAnswer(context, await context.ask({ method: "POST", path: "/api/v1/documents/batch_generate", body }))
+  const answer = await context.ask({ method: "POST", path: "/api/v1/documents/batch_generate", body })
+  if (flags["wait"] !== true) return printAnswer(context, answer)
+  const { job_id } = objectBody(answer.body)
+  return batchDone(context, String(job_id), documentable_ids.length)
+}
+
+/** Shows how far the batch is until it ends. */
+const batchDone = async (context: CommandContext, job_id: string, total: number): Promise<void> => {
+  const progress = progressOf(context)
+  const path = `/api/v1/system/jobs/${encodeURIComponent(job_id)}`
+  try {
+    for (;;) {
+      const job = rowIn(await context.read(path), "job")
+      const { status } = job
+      if (status === "done" || status === "failed") {
+        progress.end()
+        if (context.options.json === true) context.printJson({ job })
+        else context.print(recordText(isJsonObject(job["result"]) ? job["result"] : { status }, context.terminal))
+        if (status === "done") return
+        throw new CliError(exit_codes.failed, `The batch failed: ${String(job["error"])}`, {
+          way_out: `flightcase jobs retry ${job_id} goes on where it stopped.`
+        })
+      }
+      progress.at("Drawing", Math.round(Number(job["progress"] ?? 0) * total), total)
+      await setTimeout(500)
+    }
+  } finally {
+    progress.end()
+  }
 }

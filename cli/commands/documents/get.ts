@@ -1,6 +1,6 @@
 /** `documents get`: the PDF, from the server by its signed address. */
 import type { JsonObject } from "../../../core/kernel/json.ts"
-import { rowIn } from "../../answers.ts"
+import { rowIn, rowsIn } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { CliError, exit_codes } from "../../exit-codes.ts"
 import { type Flags, textFlag } from "../../program.ts"
@@ -13,9 +13,29 @@ export const getDocument = async (context: CommandContext, named: string, flags:
       way_out: "Leave out --offline when there is a network; papers of the warehouse: flightcase orders print."
     })
   const id = await resolveId(context, "documents", named)
+  if (flags["certificate"] === true) return writeCertificate(context, id, textFlag(flags, "output"))
   const answer = await context.requestAtServer({ method: "GET", path: `/api/v1/documents/${id}` })
   if (answer.status >= 400) throw (await import("../../response-errors.ts")).responseError(answer)
   await writePdf(context, rowIn(answer.body, "document"), textFlag(flags, "output"))
+}
+
+/** The document with the certificate of who accepted it last. */
+const writeCertificate = async (context: CommandContext, id: number, given: string | undefined): Promise<void> => {
+  const answer = await context.requestAtServer({ method: "GET", path: `/api/v1/documents/${id}/acceptances` })
+  if (answer.status >= 400) throw (await import("../../response-errors.ts")).responseError(answer)
+  const acceptances = rowsIn(answer.body, "document_acceptances")
+  const url = acceptances.map(({ download_url }) => download_url).findLast((one) => typeof one === "string")
+  if (typeof url !== "string")
+    throw new CliError(
+      exit_codes.failed,
+      acceptances.length === 0 ? "Nobody has accepted the document." : "The certificate is still being made.",
+      { way_out: acceptances.length === 0 ? "Leave out --certificate for its PDF." : "Try again in a moment." }
+    )
+  const { content, name } = await signedFile(context, url)
+  if (given === "-") return context.printContent(content)
+  const file = await writeAs(name ?? `certificate-${id}.pdf`, content, given)
+  if (context.options.json === true) return context.printJson({ document: { id, file, bytes: content.length } })
+  context.note(`Wrote ${file}, ${content.length} bytes.`)
 }
 
 /** Writes the PDF of a document as the server shows it. */

@@ -1,8 +1,9 @@
 /** `documents verify`: a file is the document when every byte of it is. */
 import { isJsonObject, type JsonObject } from "../../../core/kernel/json.ts"
+import type { QueryResult } from "../../../sync/device/device.ts"
 import { rowsOr } from "../../answers.ts"
-import type { CommandContext } from "../../context.ts"
-import { exit_codes } from "../../exit-codes.ts"
+import type { ApiRequest, CommandContext } from "../../context.ts"
+import { CliError, exit_codes } from "../../exit-codes.ts"
 import { localFile } from "../../input.ts"
 import { recordText } from "../../output/table.ts"
 
@@ -16,8 +17,9 @@ const times = ["generated_at", "finalised_at", "voided_at", "void_reason"]
 
 export const verifyFile = async (context: CommandContext, path: string): Promise<number> => {
   const { name, sha256 } = await localFile(path)
-  const answer = await context.ask({ method: "POST", path: "/api/v1/documents/verify", body: { sha256 } })
-  const body = isJsonObject(answer.body) ? answer.body : {}
+  const asking = { method: "POST", path: "/api/v1/documents/verify", body: { sha256 } }
+  const here = await context.ask(asking)
+  const body = isKnown(here) || context.offline ? bodyOf(here) : bodyOf(await atServer(context, asking, here))
   const document = isJsonObject(body["document"]) ? body["document"] : undefined
   const is_good = body["known"] === true && document?.["status"] !== "voided"
   if (context.options.json === true) context.printJson({ file: name, sha256, ...body })
@@ -25,6 +27,22 @@ export const verifyFile = async (context: CommandContext, path: string): Promise
     context.print(`${name} is no document known here, or it was altered.\nSHA-256 ${sha256}`)
   else context.print(verdict(context, document, body, sha256))
   return is_good ? exit_codes.ok : exit_codes.failed
+}
+
+const bodyOf = ({ body }: QueryResult): JsonObject => (isJsonObject(body) ? body : {})
+const isKnown = (answer: QueryResult): boolean => bodyOf(answer)["known"] === true
+/** What is not known on a replica may have been made elsewhere since it last synced. */
+const atServer = async (context: CommandContext, asking: ApiRequest, here: QueryResult): Promise<QueryResult> => {
+  try {
+    const answer = await context.requestAtServer(asking)
+    return answer.status < 400 ? answer : here
+  } catch (error) {
+    if (error instanceof CliError && error.code === exit_codes.network) {
+      context.note("The server cannot be reached: this is what was known here at the last sync.")
+      return here
+    }
+    throw error
+  }
 }
 
 const verdict = (context: CommandContext, document: JsonObject, body: JsonObject, sha256: string): string => {

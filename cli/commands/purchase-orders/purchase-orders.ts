@@ -14,4 +14,17 @@ export const declare = (program: Command): void => {
       .option("--include <a,b>", "related things to show too, with --json"),
     async (context, [named = ""], flags) => (await import("./show.ts")).showPurchaseOrder(context, named, flags)
   )
+  withAction(
+    orders
+      .command("add")
+      .description("Add a line to a draft: a product, or with --name something that is none")
+      .argument("<purchase-order>", "id or number")
+      .argument("[product]", "id, sku or barcode")
+      .option("--quantity <number>", "how many (default: 1)")
+      .option("--cost <amount>", "for one piece over the whole hire (default: what the product costs)")
+      .option("--discount <percent>", "what the supplier takes off")
+      .option("--name <text>", "what the supplier calls it")
+      .option("--description <text>", "a text below the name"),
+    async (context, args, flags) => (await import("./add.ts")).addOrderLine(context, args, flags)
+  )
 }

@@ -6,7 +6,7 @@ import { type Column, column, recordText, tableText } from "../../output/table.t
 import { type Flags, textFlag } from "../../program.ts"
 import { resolveId } from "../../resolve-id.ts"
 
-const header = ["id", "number", "po_type_name", "status_name", "subject", "reference"]
+const header = ["po_type_name", "status_name", "subject", "reference"]
 const times = [
   "expected_at",
   "starts_at",
@@ -21,7 +21,7 @@ const times = [
 ]
 /** Absent for people who may not see costs. */
 const sums = ["subtotal", "tax_total", "total"]
-const parts = ["supplier", "store", "opportunity", "items"]
+export const parts = ["supplier", "store", "opportunity", "items"]
 
 export const showPurchaseOrder = async (context: CommandContext, named: string, flags: Flags): Promise<void> => {
   const path = `/api/v1/purchase_orders/${await resolveId(context, "purchase_orders", named)}`
@@ -40,8 +40,9 @@ export const printPurchaseOrder = (context: CommandContext, order: JsonObject): 
   context.print(
     recordText(
       {
-        ...chosen(header),
+        ...chosen(["id"]),
         number: order["number"] ?? "pending",
+        ...chosen(header),
         supplier: nameOf(order["supplier"]),
         store: nameOf(order["store"]),
         ...(opportunity === null ? {} : { for: opportunity }),
@@ -52,19 +53,30 @@ export const printPurchaseOrder = (context: CommandContext, order: JsonObject): 
   )
   const gap = terminal.is_tty ? "\n" : ""
   const rows = rowsOr(order["items"]).map((row, at): JsonObject => ({ ...row, line: at + 1 }))
-  if (rows.length > 0) context.print(`${gap}${tableText(columnsOf(rows), rows, terminal)}`)
+  if (rows.length > 0) context.print(`${gap}${tableText(columnsOf(order, rows), rows, terminal)}`)
   if (order["total"] !== undefined)
     context.print(`${gap}${recordText({ ...chosen(sums), currency_code: order["currency_code"] ?? null }, terminal)}`)
 }
-const columnsOf = (rows: ReadonlyArray<JsonObject>): ReadonlyArray<Column> => [
+const amounts = [
+  ["quantity", "ORDERED"],
+  ["received_quantity", "RECEIVED"],
+  ["outstanding_quantity", "TO COME"],
+  ["returned_quantity", "RETURNED"]
+] as const
+/** Dates stand beside a line where they are its own, and sums beside those that cost something. */
+const columnsOf = (order: JsonObject, rows: ReadonlyArray<JsonObject>): ReadonlyArray<Column> => [
   column("line"),
   column("name"),
-  column("quantity"),
-  column("received_quantity", "RECEIVED"),
-  column("outstanding_quantity", "OUTSTANDING"),
+  ...amounts
+    .filter(([key]) => key !== "returned_quantity" || rows.some((row) => Number(row[key] ?? 0) > 0))
+    .map(([key, title]): Column => ({ title, of: (row) => wholeText(row[key]) })),
   ...(rows.some((row) => row["unit_cost"] !== undefined)
-    ? [column("unit_cost", "COST"), column("subtotal", "NET"), column("total")]
+    ? [column("unit_cost", "COST"), column("subtotal", "NET")]
     : []),
-  column("starts_at", "FROM"),
-  column("ends_at", "TO")
+  ...["starts_at", "ends_at"].flatMap((key, at) =>
+    rows.some((row) => row[key] !== null && row[key] !== order[key]) ? [column(key, ["FROM", "TO"][at])] : []
+  )
 ]
+/** `4` of `4.00`: most goods come in whole pieces. */
+const wholeText = (value: Json | undefined): Json =>
+  typeof value === "string" ? value.replace(/\.0+$/, "") : (value ?? null)

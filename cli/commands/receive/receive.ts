@@ -58,32 +58,37 @@ class Dock {
         : this.rowFor(rows, product_id)
     if (row !== undefined) {
       if (quantity !== undefined || !(await this.isSerialised(row))) return this.receive(row, quantity ?? 1)
+      if (this.outstanding(row) <= 0)
+        throw new CliError(exit_codes.conflict, `of ${String(row["name"])} nothing is outstanding`)
       this.named = row
-      return { done: `${String(row["name"])}: its serial numbers follow` }
+      return { announces: true, done: `${String(row["name"])}: its serial numbers follow` }
     }
     if (product_id !== undefined) throw new CliError(exit_codes.conflict, `${code} is not on this order`)
     if (quantity !== undefined) throw new CliError(exit_codes.not_found, "no product on this order has this code")
     return this.receive(await this.rowOfSerials(rows), 1, code)
   }
 
-  /** The row that a serial number is of: the product named last, else the only one with single pieces to come. */
+  /**
+   * The row that a serial number is of: the product named last, else the only one of the order with single pieces.
+   * Not the only one still to come, so that a code does not change its meaning while others are scanned.
+   */
   private async rowOfSerials(rows: ReadonlyArray<Row>): Promise<Row> {
     const named = this.named?.["product_id"]
     if (typeof named === "number") {
       const row = this.rowFor(rows, named)
       if (row !== undefined) return row
     }
-    const open: Array<Row> = []
-    for (const row of rows) if (this.outstanding(row) > 0 && (await this.isSerialised(row))) open.push(row)
-    const [only, ...others] = open
+    const single: Array<Row> = []
+    for (const row of rows) if (await this.isSerialised(row)) single.push(row)
+    const [only, ...others] = single
     if (only === undefined)
       throw new CliError(
         exit_codes.not_found,
-        "no product on this order has this code, and no single pieces are to come"
+        "no product on this order has this code, and none of them has single pieces"
       )
     if (others.some((one) => one["product_id"] !== only["product_id"]))
       throw new CliError(exit_codes.usage, "scan the product first, then the serial numbers of its pieces")
-    return only
+    return this.rowFor(rows, Number(only["product_id"])) ?? only
   }
 
   private async receive(row: Row, quantity: number, serial?: string): Promise<ScanResult> {

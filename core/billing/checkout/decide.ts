@@ -96,6 +96,10 @@ export const checkout = (facts: CheckoutFacts, asked: CheckoutAsked, context: De
     const header = yield* draftOf(opportunity, member, asked.type, facts, context)
     const whole = billedRows(facts.source, header)
     const billed = asked.percent === null ? whole : partRows(whole, asked.percent, header, opportunity.subject)
+    if (whole.length > 0 && billed.length === 0)
+      return yield* Result.fail(
+        invalidField("percent", "This part of the whole comes to nothing; name a higher percentage.")
+      )
     if (billed.length === 0)
       return yield* Result.fail(
         invalidField("items", "Nothing of the opportunity is charged, so there is nothing to bill.")

@@ -16,25 +16,30 @@ const taxOf = (row: TaxSummaryRow): RowTax => ({
   tax_rate_name: row.tax_rate_name,
   tax_rate: row.rate
 })
-/** What was not credited of a deposit, by class and rate. */
-const leftOf = ({ credited, invoice }: Deposit): ReadonlyArray<TaxSummaryRow> =>
-  [...Map.groupBy([...invoice.tax_summary, ...credited], (row) => groupKey(taxOf(row))).values()].flatMap((group) => {
+/** What was not credited of a deposit, by class and rate: below zero where it had deductions of a rate of their own. */
+const leftOf = ({ credited, invoice }: Deposit): ReadonlyArray<TaxSummaryRow> => {
+  const by_tax = Map.groupBy([...invoice.tax_summary, ...credited], (row) => groupKey(taxOf(row)))
+  const groups = [...by_tax.values()].flatMap((group) => {
     const [first] = group
     if (first === undefined) return []
     const net = group.reduce((sum, row) => sum + row.net, 0)
     const tax = group.reduce((sum, row) => sum + row.tax, 0)
-    return net + tax <= 0 ? [] : [{ ...first, net, tax, gross: net + tax }]
+    return net === 0 && tax === 0 ? [] : [{ ...first, net, tax, gross: net + tax }]
   })
+  return grossOf(groups) <= 0 ? [] : groups
+}
+const grossOf = (groups: ReadonlyArray<TaxSummaryRow>): number => groups.reduce((sum, { gross }) => sum + gross, 0)
 
 /** As much of these amounts as there is left to take off. */
 const within = (groups: ReadonlyArray<TaxSummaryRow>, limit: number): ReadonlyArray<TaxSummaryRow> => {
-  const gross = groups.reduce((sum, row) => sum + row.gross, 0)
-  if (gross <= limit) return groups
+  if (grossOf(groups) <= limit) return groups
+  // Which is less than what is above zero comes to: deductions need not be told.
+  const above = groups.filter(({ gross }) => gross > 0)
   const parts = allocateMoney(
     limit,
-    groups.map((row) => row.gross)
+    above.map((row) => row.gross)
   )
-  return groups.map((row, at) => ({ ...row, ...inclusiveTax(parts[at] ?? 0, row.rate) })).filter((row) => row.gross > 0)
+  return above.map((row, at) => ({ ...row, ...inclusiveTax(parts[at] ?? 0, row.rate) })).filter((row) => row.gross > 0)
 }
 
 /** Rows of deposits, the earliest first, taxed as the deposits were; they never take off more than `total`. */

@@ -111,7 +111,8 @@ const takenOf = (
     ? refuse(
         field,
         `Amounts of "${row.item.name}" were credited before: ${amountOf(grossOf(row.left), invoice)} are left of it, ` +
-          "which is less than this quantity comes to. Credit an amount, or leave the quantity out to credit what is left."
+          "which is less than this quantity comes to. Credit an amount, or leave the quantity out to credit " +
+          "what is left."
       )
     : Result.succeed({ item: row.item, quantity, amounts })
 }

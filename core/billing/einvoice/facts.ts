@@ -1,10 +1,7 @@
 /** Reads what an electronic invoice is made from: in a fixed number of queries, whatever the number of rows. */
 import { Effect } from "effect"
-import { baseCurrency, type Settings, settingText } from "../../kernel/settings.ts"
+import type { Settings } from "../../kernel/settings.ts"
 import { Store } from "../../kernel/store/store.ts"
-import { opportunities } from "../../opportunities/schema.ts"
-import { stores } from "../../stores/stores.ts"
-import { zoneOf } from "../../values/zone.ts"
 import { buyerOf, sellerOf } from "../parties.ts"
 import {
   credit_note_items,
@@ -14,12 +11,19 @@ import {
   invoices,
   type NamedParty
 } from "../schema.ts"
+import { eInvoiceFactsNow } from "./at-issue.ts"
 import { ratesReported, vatReportsNow } from "./rates.ts"
 import type { Source } from "./source.ts"
 
+export interface Reading {
+  readonly settings: Settings
+  /** With what was empty at the issue taken as it is now. */
+  readonly is_mended: boolean
+}
+
 const in_order = { order: ["sort_order", "id"] }
 
-export const invoiceSource = Effect.fnUntraced(function* (invoice: InvoiceRow, settings: Settings) {
+export const invoiceSource = Effect.fnUntraced(function* (invoice: InvoiceRow, reading: Reading) {
   const store = yield* Store
   const items = yield* store.find(invoice_items, { invoice_id: invoice.id }, in_order)
   const deposits = yield* store.getMany(
@@ -27,7 +31,7 @@ export const invoiceSource = Effect.fnUntraced(function* (invoice: InvoiceRow, s
     items.flatMap(({ deposit_invoice_id }) => deposit_invoice_id ?? [])
   )
   return {
-    ...(yield* commonSource(invoice, items, invoice.vat_reports, settings)),
+    ...(yield* commonSource(invoice, items, invoice.vat_reports, reading)),
     kind: invoice.type === "deposit" ? "deposit" : "invoice",
     issued_at: invoice.issued_at ?? invoice.created_at,
     due_at: invoice.due_at,
@@ -38,7 +42,7 @@ export const invoiceSource = Effect.fnUntraced(function* (invoice: InvoiceRow, s
     preceding: deposits.flatMap(({ issued_at, number }) => (number === null ? [] : [{ number, issued_at }]))
   } satisfies Source
 })
-export const creditNoteSource = Effect.fnUntraced(function* (note: CreditNoteRow, settings: Settings) {
+export const creditNoteSource = Effect.fnUntraced(function* (note: CreditNoteRow, reading: Reading) {
   const store = yield* Store
   const items = yield* store.find(credit_note_items, { credit_note_id: note.id }, in_order)
   const invoice = yield* store.get(invoices, note.invoice_id)
@@ -49,7 +53,7 @@ export const creditNoteSource = Effect.fnUntraced(function* (note: CreditNoteRow
     )).map((row) => [row.id, row])
   )
   return {
-    ...(yield* commonSource(note, items, invoice?.vat_reports ?? null, settings)),
+    ...(yield* commonSource(note, items, invoice?.vat_reports ?? null, reading)),
     kind: "credit_note",
     issued_at: note.issued_at,
     due_at: null,
@@ -77,49 +81,37 @@ const commonSource = Effect.fnUntraced(function* (
   document: Document,
   items: ReadonlyArray<{ readonly tax_rate_id: number | null }>,
   vat_reports: InvoiceRow["vat_reports"],
-  settings: Settings
+  { is_mended, settings }: Reading
 ) {
-  const store = yield* Store
-  const place = document.store_id === null ? undefined : yield* store.get(stores, document.store_id)
-  const hire = document.opportunity_id === null ? undefined : yield* store.get(opportunities, document.opportunity_id)
-  const said = (group: string, key: string): string | null => settingText(settings, group, key).trim() || null
-  const iban = said("invoicing", "iban")
-  const seller = filled(document.billed_by, yield* sellerOf(document.store_id, settings))
+  const { billed_by, billed_to } = document
+  const now = yield* eInvoiceFactsNow(document, settings)
+  const then = billed_by?.einvoice
+  const { account, base_currency, hire, member_id, zone } = then ?? now
+  const isAsIssued = then !== undefined && !is_mended
+  const seller = filled(billed_by, isAsIssued ? null : yield* sellerOf(document.store_id, settings))
+  const said = isAsIssued ? then : now
+  const legal_name = then?.legal_name ?? (then !== undefined && billed_by?.name ? null : said.legal_name)
   return {
     number: document.number ?? "",
     currency_code: document.currency_code,
     exchange_rate: document.exchange_rate,
-    base_currency: baseCurrency(settings),
-    member_id: document.member_id,
+    base_currency,
+    member_id,
     subtotal: document.subtotal,
     tax_total: document.tax_total,
     total: document.total,
-    hire: windowOf(hire),
-    zone: zoneOf(place?.timezone || settingText(settings, "company", "timezone")),
+    hire,
+    zone,
     seller: {
       ...seller,
-      name: said("einvoice", "legal_name") ?? seller.name,
-      peppol_id: seller.peppol_id ?? said("einvoice", "peppol_id")
+      name: legal_name ?? seller.name,
+      peppol_id: seller.peppol_id ?? then?.peppol_id ?? said.peppol_id
     },
-    buyer: filled(document.billed_to, yield* buyerOf(document.member_id)),
-    account:
-      iban === null
-        ? null
-        : {
-            iban: iban.replace(/\s+/g, "").toUpperCase(),
-            bic: said("invoicing", "bic")?.toUpperCase() ?? null,
-            holder: said("invoicing", "account_holder")
-          },
+    buyer: filled(billed_to, isAsIssued ? null : yield* buyerOf(document.member_id)),
+    account,
     ...ratesReported(vat_reports, yield* vatReportsNow(items, settings))
   } satisfies Partial<Source>
 })
-
-const windowOf = (
-  hire: { readonly starts_at: string | null; readonly ends_at: string | null } | undefined
-): Source["hire"] =>
-  hire === undefined || hire.starts_at === null || hire.ends_at === null
-    ? null
-    : { starts_at: hire.starts_at, ends_at: hire.ends_at }
 
 const nobody: NamedParty = {
   name: "",
@@ -135,7 +127,7 @@ const nobody: NamedParty = {
   phone: null,
   account_number: null
 }
-/** As it was when the document was issued; what it did not say then, as it is now: else nothing could be mended. */
+/** As it was when the document was issued, and what it did not say then from `now`. */
 const filled = (then: NamedParty | null, now: NamedParty | null): NamedParty => ({
   ...nobody,
   ...now,

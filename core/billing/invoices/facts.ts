@@ -10,6 +10,7 @@ import { opportunities } from "../../opportunities/schema.ts"
 import { products } from "../../products/schema.ts"
 import { currencies, exchangeRateAt } from "../../reference-data/currencies.ts"
 import { taxFacts } from "../../reference-data/tax.ts"
+import { eInvoiceFactsNow } from "../einvoice/at-issue.ts"
 import { vatReportsNow } from "../einvoice/rates.ts"
 import { invoiceStream } from "../events.ts"
 import { buyerOf, sellerOf } from "../parties.ts"
@@ -136,7 +137,7 @@ export const issueFactsOf = Effect.fnUntraced(function* (
     items: items.length,
     member: yield* store.get(members, row.member_id),
     billed_to: yield* buyerOf(row.member_id),
-    billed_by: yield* sellerOf(row.store_id, settings),
+    billed_by: { ...(yield* sellerOf(row.store_id, settings)), einvoice: yield* eInvoiceFactsNow(row, settings) },
     vat_reports: yield* vatReportsNow(items, settings),
     spent_deposits: spent.map((deposit) => `deposit ${deposit.number ?? deposit.id}`),
     exceeded_deposits: exceeded.map((deposit) => `deposit ${deposit.number ?? deposit.id}`)

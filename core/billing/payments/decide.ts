@@ -145,8 +145,8 @@ export const recordRefund = (
   if (amount > invoice.amount_paid)
     return refuse(
       "amount",
-      `The refund of ${amountOf(amount, invoice)} is more than the ${amountOf(invoice.amount_paid, invoice)} that are ` +
-        "paid; refund that much or less."
+      `The refund of ${amountOf(amount, invoice)} is more than the ` +
+        `${amountOf(invoice.amount_paid, invoice)} that are paid; refund that much or less.`
     )
   const named = namedRefusal(invoice, input, facts)
   if (named !== undefined) return Result.fail(named)

@@ -16,7 +16,14 @@ import {
 import { paymentLink } from "../../billing/paper/pay.ts"
 import { standardMail, mailData } from "../../billing/paper/mail-text.ts"
 import { wordsOf } from "../../billing/paper/words.ts"
-import { credit_notes, invoices, type InvoiceRow } from "../../billing/schema.ts"
+import {
+  credit_note_statuses,
+  credit_notes,
+  invoice_statuses,
+  invoice_types,
+  type InvoiceRow,
+  invoices
+} from "../../billing/schema.ts"
 import type { Failure } from "../../kernel/failure.ts"
 import { type Settings, settingText } from "../../kernel/settings.ts"
 import { Store } from "../../kernel/store/store.ts"
@@ -72,7 +79,24 @@ export const invoiceGroups: ReadonlyArray<FieldGroup<InvoiceFacts>> = [
     to_pay: ["To pay", "currency", ({ invoice }) => Math.max(0, invoice.amount_outstanding)],
     payment_link: ["Address to pay at", "string", linkOf],
     order: ["Order", "string", ({ order }) => order?.number ?? order?.subject],
-    is_draft: ["Draft", "boolean", ({ invoice }) => invoice.status === "draft"]
+    is_draft: ["Draft", "boolean", ({ invoice }) => invoice.status === "draft"],
+    // As the object has them (rules/billing 1.2).
+    status: ["Status code", "string", ({ invoice }) => invoice.status],
+    status_name: ["Status", "string", ({ invoice }) => invoice_statuses[invoice.status]],
+    type_name: ["Kind, in English", "string", ({ invoice }) => invoice_types[invoice.type]],
+    currency_code: ["Currency", "string", ({ invoice }) => invoice.currency_code],
+    exchange_rate: ["Exchange rate", "number", ({ invoice }) => invoice.exchange_rate],
+    prices_include_tax: ["Prices include tax", "boolean", ({ invoice }) => invoice.prices_include_tax],
+    amount_outstanding: ["Outstanding", "currency", ({ invoice }) => invoice.amount_outstanding],
+    notes: ["Notes", "string", ({ invoice }) => invoice.notes],
+    void_reason: ["Reason for voiding", "string", ({ invoice }) => invoice.void_reason],
+    issued_at: ["Issued", "date", ({ invoice }) => invoice.issued_at],
+    due_at: ["Due", "date", ({ invoice }) => invoice.due_at],
+    paid_at: ["Paid on", "date", ({ invoice }) => invoice.paid_at],
+    voided_at: ["Voided on", "date", ({ invoice }) => invoice.voided_at],
+    emailed_at: ["Mailed on", "date", ({ invoice }) => invoice.emailed_at],
+    created_at: ["Made on", "date", ({ invoice }) => invoice.created_at],
+    updated_at: ["Changed on", "date", ({ invoice }) => invoice.updated_at]
   }),
   memberGroup,
   storeGroup,
@@ -99,7 +123,16 @@ export const creditNoteGroups: ReadonlyArray<FieldGroup<CreditNoteFacts>> = [
     issued_on: ["Issued", "date", ({ credit_note }) => credit_note.issued_at],
     subtotal: ["Net", "currency", ({ credit_note }) => credit_note.subtotal],
     tax_total: ["Tax", "currency", ({ credit_note }) => credit_note.tax_total],
-    total: ["Total", "currency", ({ credit_note }) => credit_note.total]
+    total: ["Total", "currency", ({ credit_note }) => credit_note.total],
+    // As the object has them (rules/billing 1.5).
+    status: ["Status code", "string", ({ credit_note }) => credit_note.status],
+    status_name: ["Status", "string", ({ credit_note }) => credit_note_statuses[credit_note.status]],
+    currency_code: ["Currency", "string", ({ credit_note }) => credit_note.currency_code],
+    exchange_rate: ["Exchange rate", "number", ({ credit_note }) => credit_note.exchange_rate],
+    notes: ["Notes", "string", ({ credit_note }) => credit_note.notes],
+    issued_at: ["Issued", "date", ({ credit_note }) => credit_note.issued_at],
+    created_at: ["Made on", "date", ({ credit_note }) => credit_note.created_at],
+    updated_at: ["Changed on", "date", ({ credit_note }) => credit_note.updated_at]
   }),
   group<CreditNoteFacts>("invoice", "Credited invoice", {
     number: ["Number", "string", ({ invoice }) => invoice.number],

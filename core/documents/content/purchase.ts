@@ -21,6 +21,7 @@ import { type Settings, settingText } from "../../kernel/settings.ts"
 import { Store } from "../../kernel/store/store.ts"
 import {
   purchase_order_items,
+  purchase_order_statuses,
   purchase_order_types,
   type PurchaseOrderItemRow,
   type PurchaseOrderRow,
@@ -62,7 +63,22 @@ export const purchaseGroups: ReadonlyArray<FieldGroup<PurchasePaper>> = [
     delivery_instructions: ["Delivery instructions", "string", ({ order }) => order.delivery_instructions],
     subtotal: ["Net", "currency", ({ order }) => order.subtotal],
     tax_total: ["Tax", "currency", ({ order }) => order.tax_total],
-    total: ["Total", "currency", ({ order }) => order.total]
+    total: ["Total", "currency", ({ order }) => order.total],
+    // As the object has them (rules/billing 2.2).
+    po_type: ["Kind code", "string", ({ order }) => order.po_type],
+    po_type_name: ["Kind, in English", "string", ({ order }) => purchase_order_types[order.po_type]],
+    status: ["Status code", "string", ({ order }) => order.status],
+    status_name: ["Status", "string", ({ order }) => purchase_order_statuses[order.status]],
+    currency_code: ["Currency", "string", ({ order }) => order.currency_code],
+    exchange_rate: ["Exchange rate", "number", ({ order }) => order.exchange_rate],
+    notes: ["Notes", "string", ({ order }) => order.notes],
+    cancellation_reason: ["Reason for cancelling", "string", ({ order }) => order.cancellation_reason],
+    sent_at: ["Sent on", "date", ({ order }) => order.sent_at],
+    received_at: ["Received on", "date", ({ order }) => order.received_at],
+    returned_at: ["Given back on", "date", ({ order }) => order.returned_at],
+    cancelled_at: ["Cancelled on", "date", ({ order }) => order.cancelled_at],
+    created_at: ["Made on", "date", ({ order }) => order.created_at],
+    updated_at: ["Changed on", "date", ({ order }) => order.updated_at]
   }),
   group<PurchasePaper>("supplier", "Supplier", {
     name: ["Name", "string", ({ supplier }) => supplier.name],

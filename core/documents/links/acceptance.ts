@@ -1,27 +1,45 @@
 /** Rules of accepting a quotation at its public address (rules/billing 3.1). */
 import { isClosed, order, quotation, statuses } from "../../opportunities/status/statuses.ts"
 import type { OpportunityRow } from "../../opportunities/schema.ts"
+import { dayOf } from "../../values/zone.ts"
 import type { DocumentRow } from "../schema.ts"
 import { type AcceptanceEffect, acceptance_effects } from "./settings.ts"
 import type { Settings } from "../../kernel/settings.ts"
 
 /** Why a document cannot be accepted. */
-export type NotAccepted = "no_quotation" | "withdrawn" | "closed" | "changed"
+export type NotAccepted = "no_quotation" | "withdrawn" | "closed" | "expired" | "changed"
 
 export interface AcceptanceFacts {
   readonly document: DocumentRow
   readonly opportunity: OpportunityRow | undefined
   /** The opportunity offers what the document says. */
   readonly is_same: boolean
+  readonly now: string
+  /** Whose days the quotation is valid to the end of. */
+  readonly zone: string
 }
+/** A quotation names the last day it holds: to the end of that day by the clock of its store. */
+export const isPastValidity = (
+  { quote_invalid_at }: Pick<OpportunityRow, "quote_invalid_at">,
+  now: string,
+  zone: string
+): boolean => quote_invalid_at !== null && dayOf(Date.parse(now), zone) > dayOf(Date.parse(quote_invalid_at), zone)
+
 /** Whether it can be accepted at all, apart from what it says: decided without reading the opportunity anew. */
 export const isAcceptable = ({ document_type, documentable_type }: DocumentRow): boolean =>
   document_type === "quotation" && documentable_type === "Opportunity"
 
-export const whyNotAccepted = ({ document, is_same, opportunity }: AcceptanceFacts): NotAccepted | undefined => {
+export const whyNotAccepted = ({
+  document,
+  is_same,
+  now,
+  opportunity,
+  zone
+}: AcceptanceFacts): NotAccepted | undefined => {
   if (!isAcceptable(document)) return "no_quotation"
   if (document.status !== "generated" && document.status !== "finalised") return "withdrawn"
   if (opportunity === undefined || opportunity.deleted_at !== null || isClosed(opportunity)) return "closed"
+  if (isPastValidity(opportunity, now, zone)) return "expired"
   return is_same ? undefined : "changed"
 }
 

@@ -37,7 +37,9 @@ const parts = {
 /** Which document a content belongs to, and as what. */
 const recordOf = Effect.fnUntraced(function* (sha256: string) {
   const store = yield* Store
-  const pdf = yield* store.first(documents, { sha256 })
+  // Two documents of one invoice may be the same bytes: one that is not voided speaks for the file.
+  const same = yield* store.find(documents, { sha256 }, { order: ["id"] })
+  const pdf = same.findLast(({ status }) => status !== "voided") ?? same.at(-1)
   if (pdf !== undefined) return { part: "pdf", document: pdf } as const
   const certificate = yield* store.first(document_acceptances, { sha256 })
   const snapshot =

@@ -2,6 +2,7 @@
 import { Result } from "effect"
 import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
 import { type FieldErrors, invalidField, notFound } from "../../kernel/rejection.ts"
+import { mayHandle } from "../decide.ts"
 import { document_links, type DocumentLinkRow, type DocumentRow } from "../schema.ts"
 import { linkChanged, linkCreated, revoked } from "./events.ts"
 
@@ -36,6 +37,7 @@ export const share = (
   context: DecideContext
 ): Decided =>
   Result.gen(function* () {
+    yield* mayHandle(document, context.viewer)
     const refusal = whyNotShared(document)
     if (refusal !== undefined) return yield* Result.fail(refusal)
     if (isPast(expires_at, context.now)) return yield* Result.fail(past)
@@ -60,6 +62,7 @@ export const changeLink = (
   context: DecideContext
 ): Decided =>
   Result.gen(function* () {
+    yield* mayHandle(document, context.viewer)
     if (link === undefined) return yield* Result.fail(noLink)
     const refusal = whyNotShared(document)
     if (refusal !== undefined) return yield* Result.fail(refusal)
@@ -81,7 +84,12 @@ export const changeLink = (
       result: { id: document.id }
     }
   })
-export const revokeLink = (link: DocumentLinkRow | undefined): Decided =>
-  link === undefined
-    ? Result.fail(noLink)
-    : Result.succeed({ events: [revoked(link)], result: { id: link.document_id } })
+export const revokeLink = (
+  { document, link }: { readonly document: DocumentRow; readonly link: DocumentLinkRow | undefined },
+  { viewer }: Pick<DecideContext, "viewer">
+): Decided =>
+  Result.flatMap(mayHandle(document, viewer), () =>
+    link === undefined
+      ? Result.fail(noLink)
+      : Result.succeed({ events: [revoked(link)], result: { id: link.document_id } })
+  )

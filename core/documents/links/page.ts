@@ -188,7 +188,13 @@ export interface Shown {
     /** `text_sha256`: of the text that is shown; who accepts sends it back. */
     | { readonly kind: "form"; readonly text_sha256: string; readonly sent?: Sent; readonly script_nonce: string }
     | { readonly kind: "refused"; readonly text: string }
-    | { readonly kind: "accepted"; readonly name: string; readonly date: string; readonly has_certificate: boolean }
+    | {
+        readonly kind: "accepted"
+        readonly name: string
+        readonly date: string
+        readonly has_certificate: boolean
+        readonly has_copy: boolean
+      }
 }
 /** The text of a document, its PDF, and what can be done about it. */
 export const documentPage = ({ document, html = {}, part, token }: Shown): Page => {
@@ -223,7 +229,9 @@ const belowText = (words: LinkWords, document: PrintDocument, token: string, par
       const address = `${token}?format=certificate`
       const more = part.has_certificate
         ? `<a class="button quiet" href="${address}" type="application/pdf">${escaped(words.certificate)}</a>`
-        : `<p>${escaped(words.copy_follows)}</p>`
+        : part.has_copy
+          ? `<p>${escaped(words.copy_follows)}</p>`
+          : ""
       return section("done", "status", words.accepted_title, `<p>${escaped(lead)}</p>\n${more}`)
     }
     case "form":

@@ -37,7 +37,7 @@ export interface LinkWords {
   readonly copy_follows: string
   readonly certificate: string
   readonly not_accepted: {
-    readonly [reason in "no_quotation" | "withdrawn" | "closed" | "changed" | "other_text"]: string
+    readonly [reason in "no_quotation" | "withdrawn" | "closed" | "expired" | "changed" | "other_text"]: string
   }
   readonly cert_title: string
   readonly cert_lead: string
@@ -110,6 +110,7 @@ const english: LinkWords = {
     no_quotation: "This document is not one to accept.",
     withdrawn: "The quotation was withdrawn.",
     closed: "The quotation is no longer open. Ask for a new one.",
+    expired: "The quotation is no longer valid. Ask for a new one.",
     changed: "The quotation was changed since this document was made. Ask for the present one and accept that.",
     other_text: "The page showed another document than this. Read it again and then accept."
   },
@@ -178,6 +179,7 @@ const german: LinkWords = {
     no_quotation: "Dieses Dokument ist nicht zum Annehmen.",
     withdrawn: "Das Angebot wurde zurückgezogen.",
     closed: "Das Angebot ist nicht mehr offen. Bitten Sie um ein neues.",
+    expired: "Das Angebot ist nicht mehr gültig. Bitten Sie um ein neues.",
     changed: "Das Angebot hat sich geändert, seit dieses Dokument entstand. Bitten Sie um das jetzige.",
     other_text: "Die Seite zeigte ein anderes Dokument. Lesen Sie es noch einmal und nehmen Sie es dann an."
   },
@@ -247,6 +249,7 @@ const french: LinkWords = {
     no_quotation: "Ce document n’est pas à accepter.",
     withdrawn: "Le devis a été retiré.",
     closed: "Le devis n’est plus ouvert. Demandez-en un nouveau.",
+    expired: "Le devis n’est plus valable. Demandez-en un nouveau.",
     changed: "Le devis a changé depuis ce document. Demandez le devis actuel et acceptez celui-là.",
     other_text: "La page montrait un autre document. Relisez-le, puis acceptez."
   },

@@ -59,11 +59,9 @@ interface Moved {
   readonly is_more: boolean
   readonly is_less: boolean
 }
+type Level = StockLevelRow | undefined
 /** Undefined where nothing that counts changed. */
-export const movedBetween = (
-  before: StockLevelRow | undefined,
-  after: StockLevelRow | undefined
-): Moved | undefined => {
+export const movedBetween = (before: Level, after: Level): Moved | undefined => {
   if (before === undefined || after === undefined) {
     const there = before ?? after
     return there && { window: windowOf(there), is_more: before === undefined, is_less: after === undefined }

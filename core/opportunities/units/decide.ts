@@ -63,7 +63,8 @@ const allocationRefusal = (
   ) {
     return (
       `${name} is in stock only for part of the line's time: ` +
-      `${level.starts_at === null ? "" : `from ${level.starts_at} `}${level.ends_at === null ? "on" : `to ${level.ends_at}`}.`
+      `${level.starts_at === null ? "" : `from ${level.starts_at} `}` +
+      `${level.ends_at === null ? "on" : `to ${level.ends_at}`}.`
     )
   }
   const unit_hold = conflictingHold(state.unit_holds, level.id, window, context.now)

@@ -176,7 +176,8 @@ const changeStatusFrom =
       yield* requireTransition(state.opportunity.header, "edit")
       if (!from.includes(version.status)) {
         return yield* refuse(
-          `The version is ${(version_statuses[version.status as keyof typeof version_statuses] ?? "").toLowerCase()} and cannot be ${verb}.`
+          `The version is ${(version_statuses[version.status as keyof typeof version_statuses] ?? "").toLowerCase()} ` +
+            `and cannot be ${verb}.`
         )
       }
       return { events: [versionChanged(version, name, set)], result: { id: version.id } }

@@ -2,6 +2,7 @@
 import { Effect, Option } from "effect"
 import * as Shown from "../../kernel/answer-schema.ts"
 import { command, type Endpoint, type Id, type Input } from "../../kernel/endpoint.ts"
+import { boolean } from "../../kernel/field.ts"
 import { created, noContent, ok, renderById, type Status, viewContext } from "../../kernel/resource.ts"
 import { one, path, write } from "../paths.ts"
 import { purchaseOrderResource } from "../resources.ts"
@@ -19,6 +20,8 @@ import { purchaseOrderMail, PurchaseOrderMailer } from "./mailing.ts"
 import { purchaseOrderReads } from "./query.ts"
 
 export const purchaseOrderShown = { purchase_order: Shown.row(() => purchaseOrderResource) }
+/** Of a sent one also whether a message goes to the supplier: without an address of theirs none does. */
+const sentShown = { ...purchaseOrderShown, meta: Shown.keys({ is_mailed: boolean() }) }
 /** What answers to writes include beside what the request asks for. */
 const with_items = ["include", "items"] as const
 export const purchaseOrderAnswer = (status: Status) => (result: Id, input: Input) =>
@@ -59,7 +62,7 @@ const remove = command("DELETE", `${path}/{id}`, {
   respond: () => Effect.succeed(noContent)
 })
 const send = command("POST", `${path}/{id}/send`, {
-  answer: purchaseOrderShown,
+  answer: sentShown,
   name: "purchase_orders.send",
   summary: "Send a draft to its supplier, by e-mail with its PDF where an address is known",
   ability: write,
@@ -73,7 +76,13 @@ const send = command("POST", `${path}/{id}/send`, {
     Effect.gen(function* () {
       const mailer = Option.getOrUndefined(yield* Effect.serviceOption(PurchaseOrderMailer))
       if (mailer !== undefined && mail.to !== null) yield* mailer(mail)
-      return yield* purchaseOrderAnswer(ok)({ id: mail.purchase_order_id }, input)
+      const shown = yield* renderById(
+        purchaseOrderResource,
+        mail.purchase_order_id,
+        [with_items, ...input.query],
+        viewContext(input)
+      )
+      return ok({ ...shown, meta: { is_mailed: mail.to !== null } })
     })
 })
 const cancel = command("POST", `${path}/{id}/cancel`, {

@@ -47,8 +47,6 @@ const pieces_max = 2_000
 
 export const orderName = ({ id, number }: Pick<PurchaseOrderRow, "id" | "number">): string =>
   `Purchase order ${number ?? id}`
-export const unitName = ({ id, serial_number }: Pick<StockLevelRow, "id" | "serial_number">): string =>
-  serial_number === null ? `Unit ${id}` : `Unit ${serial_number}`
 export const quantityText = (quantity: ExactNumber): string => String(quantity.toNumber())
 const outstandingOf = (item: Pick<PurchaseOrderItemRow, "quantity" | "received_quantity">): ExactNumber =>
   exact(item.quantity).minus(item.received_quantity)

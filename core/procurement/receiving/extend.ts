@@ -1,5 +1,5 @@
 /**
- * A hire of goods that ends at another time than was agreed (rules/billing 2.4): the supplier lets them stay, or wants
+ * A hire of goods that ends at another time than was agreed (rules/billing 2.3): the supplier lets them stay, or wants
  * them back sooner. The stock of them counts until then, by a reaction.
  */
 import { Effect, Result } from "effect"
@@ -15,10 +15,11 @@ import { exact } from "../../values/decimal.ts"
 import { purchaseOrderChange } from "../events.ts"
 import { isHere } from "../return-due.ts"
 import { type PurchaseOrderItemRow, type PurchaseOrderRow } from "../schema.ts"
-import { orderName, unitName } from "./decide.ts"
+import { orderName } from "./decide.ts"
 import { purchaseOrderExtended } from "./events.ts"
 import { itemsOfOrder } from "./facts.ts"
-import { claimsOf, claimText, type UnitClaim } from "./give-back-facts.ts"
+import { claimText, type UnitClaim, unitName } from "./claims.ts"
+import { claimsOf } from "./give-back-facts.ts"
 import { windowOf } from "./intake.ts"
 
 export const extendFields = {

@@ -66,10 +66,10 @@ export const receiveFactsOf = Effect.fnUntraced(function* (
   const named = new Set(lines.map((line) => line.item_id ?? line.purchase_order_item_id))
   const came = items.filter(({ id }) => named.has(id))
   const found = new Map(
-    (yield* store.getMany(products, [...new Set(came.flatMap(({ product_id }) => product_id ?? []))])).map((row) => [
-      row.id,
-      row
-    ])
+    (yield* store.getMany(products, [...new Set(came.flatMap(({ product_id }) => product_id ?? []))]))
+      // Nothing counts what a deleted product has: its goods become no stock.
+      .filter(({ deleted_at }) => deleted_at === null)
+      .map((row) => [row.id, row])
   )
   const serials = [...new Set(lines.flatMap((line) => line.serial_numbers ?? []).map((one) => one.trim()))]
   const taken =

@@ -3,27 +3,26 @@ import { Effect } from "effect"
 import type { Failure } from "../../kernel/endpoint.ts"
 import { lockStreams } from "../../kernel/engine.ts"
 import { Store } from "../../kernel/store/store.ts"
-import { type DemandRow, demands } from "../../demands/schema.ts"
+import { demands } from "../../demands/schema.ts"
 import { opportunity_items } from "../../opportunities/lines/schema.ts"
 import { opportunities } from "../../opportunities/schema.ts"
 import { container_items } from "../../packing/schema.ts"
 import { bulk, products } from "../../products/schema.ts"
-import { stock_levels } from "../../stock/schema.ts"
+import { type StockLevelRow, stock_levels } from "../../stock/schema.ts"
 import { exact, type ExactNumber } from "../../values/decimal.ts"
 import type { PurchaseOrderRow } from "../schema.ts"
 import { itemsOfOrder } from "./facts.ts"
-import type { ReturnFacts } from "./give-back.ts"
+import { claimText, type UnitClaim } from "./claims.ts"
+import type { ReceiveFacts } from "./decide.ts"
 
-/** Somebody has a unit, or will have it, from now on. */
-export interface UnitClaim {
-  readonly demand: DemandRow
-  /** Who, in words. */
-  readonly job: string
+export interface ReturnFacts extends Pick<ReceiveFacts, "order" | "items" | "products"> {
+  /** Sub-hired levels of the order that have not gone back. */
+  readonly levels: ReadonlyArray<StockLevelRow>
+  /** What holds a unit here, in words, by its id. */
+  readonly holds: ReadonlyMap<number, string>
+  /** How much of a product in bulk is at the store now, by the product's id: not what is out on hire. */
+  readonly in_house: ReadonlyMap<number, ExactNumber>
 }
-export const claimText = ({ demand, job }: UnitClaim): string =>
-  demand.out
-    ? `is out on hire with ${job}; check it in first.`
-    : `is allocated to ${job} from ${demand.starts_at} to ${demand.ends_at}; release it there first.`
 
 /** Who has these units from now on, the first of each first. Two queries. */
 export const claimsOf = Effect.fnUntraced(function* (
@@ -65,12 +64,12 @@ const holdsOf = Effect.fnUntraced(function* (
 })
 
 /**
- * How much of these products in bulk is at the store: all that is held, less what is out. Of a line it is known how
+ * How much of these products in bulk is at the stores: all that is held, less what is out. Of a line it is known how
  * many pieces went; of the parts of a kit only that they are out.
  */
 const inHouse = Effect.fnUntraced(function* (
   product_ids: ReadonlyArray<number>,
-  store_id: number
+  store_id: ReadonlyArray<number>
 ): Effect.fn.Return<ReadonlyMap<number, ExactNumber>, Failure, Store> {
   if (product_ids.length === 0) return new Map()
   const store = yield* Store
@@ -128,8 +127,14 @@ export const returnFactsOf = Effect.fnUntraced(function* (
       now
     ),
     in_house: yield* inHouse(
-      found.filter(({ stock_method }) => stock_method === bulk).map(({ id }) => id),
-      order.store_id
+      found
+        .filter(
+          ({ id, stock_method }) =>
+            stock_method === bulk ||
+            levels.some(({ product_id, stock_category }) => product_id === id && stock_category !== 50)
+        )
+        .map(({ id }) => id),
+      [...new Set([order.store_id, ...levels.map(({ store_id }) => store_id)])]
     )
   }
 })

@@ -1,5 +1,5 @@
 /**
- * Rules of giving sub-hired goods back to their supplier (rules/billing 2.4): which of them, what holds them here, and
+ * Rules of giving sub-hired goods back to their supplier (rules/billing 2.3): which of them, what holds them here, and
  * what that makes of the order.
  */
 import { Result } from "effect"
@@ -20,21 +20,13 @@ import {
   productOf,
   quantityText,
   receiptLine,
-  receiptRow,
-  type ReceiveFacts,
-  unitName
+  receiptRow
 } from "./decide.ts"
 import { purchaseOrderReturned } from "./events.ts"
+import { unitName } from "./claims.ts"
+import type { ReturnFacts } from "./give-back-facts.ts"
 import type { ReturnedLine, ReturnValues } from "./fields.ts"
 
-export interface ReturnFacts extends Pick<ReceiveFacts, "order" | "items" | "products"> {
-  /** Sub-hired levels of the order that have not gone back. */
-  readonly levels: ReadonlyArray<StockLevelRow>
-  /** What holds a unit here, in words, by its id. */
-  readonly holds: ReadonlyMap<number, string>
-  /** How much of a product in bulk is at the store now, by the product's id: not what is out on hire. */
-  readonly in_house: ReadonlyMap<number, ExactNumber>
-}
 interface GivenRow extends MovedRow {
   readonly stock_level_ids: ReadonlyArray<number>
 }
@@ -42,6 +34,11 @@ type Refusable<A> = Result.Result<A, Rejection>
 const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
 
 const here = (item: PurchaseOrderItemRow): ExactNumber => exact(item.received_quantity).minus(item.returned_quantity)
+const isUnit = ({ stock_category }: StockLevelRow): boolean => stock_category === 50
+
+const namesUnits = ({ serial_numbers, stock_level_ids }: ReturnedLine): boolean =>
+  (serial_numbers ?? []).length + (stock_level_ids ?? []).length > 0
+
 /** The units that a line means: those it names, else all that are here where it means all of them. */
 const unitsOf = (
   units: ReadonlyArray<StockLevelRow>,
@@ -100,11 +97,10 @@ const bulkRow = (
   item: PurchaseOrderItemRow,
   line: ReturnedLine,
   at: number,
-  before: ExactNumber,
+  left: ExactNumber,
   { in_house, levels, products }: ReturnFacts,
   leaving: ReadonlyMap<number, ExactNumber>
 ): Refusable<GivenRow> => {
-  const left = here(item).minus(before)
   const quantity = line.quantity === null || line.quantity === undefined ? left : exact(line.quantity)
   const field = `lines.${at}.quantity`
   if (quantity.greaterThan(left) || quantity.lessThanOrEqualTo(0))
@@ -115,7 +111,12 @@ const bulkRow = (
         : `Of "${item.name}" ${quantityText(left)} are here; ${quantityText(quantity)} are too many.`
     )
   const product = productOf(products, item)
-  const there = product === undefined ? undefined : in_house.get(product.id)?.minus(leaving.get(product.id) ?? 0)
+  const own = levels.filter((one) => one.purchase_order_item_id === item.id && !isUnit(one))
+  // Goods that became no stock are counted nowhere else.
+  const there =
+    product === undefined || own.length === 0
+      ? undefined
+      : in_house.get(product.id)?.minus(leaving.get(product.id) ?? 0)
   if (there !== undefined && quantity.greaterThan(there))
     return refuse(
       field,
@@ -126,9 +127,46 @@ const bulkRow = (
     quantity,
     serial_numbers: [],
     notes: noted(line.notes),
-    stock_level_ids: levels.filter((one) => one.purchase_order_item_id === item.id).map(({ id }) => id)
+    stock_level_ids: own.map(({ id }) => id)
   })
 }
+
+/** What goes back of a row that came in single pieces, and in bulk beside them if its product was counted so before. */
+const unitRow = (
+  item: PurchaseOrderItemRow,
+  line: ReturnedLine,
+  at: number,
+  { in_bulk, units }: { readonly units: ReadonlyArray<StockLevelRow>; readonly in_bulk: ExactNumber },
+  facts: ReturnFacts,
+  leaving: ReadonlyMap<number, ExactNumber>
+): Refusable<GivenRow> =>
+  Result.gen(function* () {
+    if (in_bulk.lessThanOrEqualTo(0) || namesUnits(line)) {
+      const going = yield* unitsOf(units, item, line, at)
+      if (going.length === 0)
+        return yield* refuse(`lines.${at}.quantity`, `Nothing of "${item.name}" is here that could go back.`)
+      yield* heldUnit(going, line, at, facts.holds)
+      return ofUnits(item, line, going)
+    }
+    const all = in_bulk.plus(units.length)
+    const quantity = line.quantity === null || line.quantity === undefined ? all : exact(line.quantity)
+    if (quantity.lessThanOrEqualTo(in_bulk)) return yield* bulkRow(item, line, at, in_bulk, facts, leaving)
+    const going = yield* unitsOf(units, item, { ...line, quantity: formatDecimal(quantity.minus(in_bulk), 2) }, at)
+    yield* heldUnit(going, line, at, facts.holds)
+    const whole = { ...line, quantity: formatDecimal(in_bulk, 2), notes: null }
+    return merged(ofUnits(item, line, going), yield* bulkRow(item, whole, at, in_bulk, facts, leaving))
+  })
+const ofUnits = (
+  item: PurchaseOrderItemRow,
+  { notes }: ReturnedLine,
+  units: ReadonlyArray<StockLevelRow>
+): GivenRow => ({
+  item,
+  quantity: exact(units.length),
+  serial_numbers: units.map(({ serial_number }) => serial_number ?? ""),
+  notes: noted(notes),
+  stock_level_ids: units.map(({ id }) => id)
+})
 
 /** Lines of one row that come again add up. */
 const merged = (one: GivenRow | undefined, other: GivenRow): GivenRow =>
@@ -150,29 +188,22 @@ const givenRows = (lines: ReadonlyArray<ReturnedLine>, facts: ReturnFacts): Refu
       const item = yield* itemNamed(line, at, facts)
       const before = rows.get(item.id)
       const product = productOf(facts.products, item)
-      if (product?.stock_method !== serialised) {
-        const row = yield* bulkRow(item, line, at, before?.quantity ?? exact(0), facts, leaving)
-        if (product !== undefined) leaving.set(product.id, row.quantity.plus(leaving.get(product.id) ?? 0))
-        rows.set(item.id, merged(before, row))
-        continue
-      }
-      const left = facts.levels.filter(
-        (one) => one.purchase_order_item_id === item.id && !(before?.stock_level_ids.includes(one.id) ?? false)
+      // By what is here: a product may be counted otherwise by now than when its goods came.
+      const units = facts.levels.filter(
+        (one) =>
+          one.purchase_order_item_id === item.id && isUnit(one) && !(before?.stock_level_ids.includes(one.id) ?? false)
       )
-      const units = yield* unitsOf(left, item, line, at)
-      if (units.length === 0)
-        return yield* refuse(`lines.${at}.quantity`, `Nothing of "${item.name}" is here that could go back.`)
-      yield* heldUnit(units, line, at, facts.holds)
-      rows.set(
-        item.id,
-        merged(before, {
-          item,
-          quantity: exact(units.length),
-          serial_numbers: units.map(({ serial_number }) => serial_number ?? ""),
-          notes: noted(line.notes),
-          stock_level_ids: units.map(({ id }) => id)
-        })
-      )
+      const in_bulk = here(item)
+        .minus(before?.quantity ?? 0)
+        .minus(units.length)
+      const is_counted_singly =
+        units.length > 0 || (product?.stock_method === serialised && in_bulk.lessThanOrEqualTo(0))
+      const row = is_counted_singly
+        ? yield* unitRow(item, line, at, { units, in_bulk }, facts, leaving)
+        : yield* bulkRow(item, line, at, in_bulk, facts, leaving)
+      const bulk_part = row.quantity.minus(units.filter(({ id }) => row.stock_level_ids.includes(id)).length)
+      if (product !== undefined) leaving.set(product.id, bulk_part.plus(leaving.get(product.id) ?? 0))
+      rows.set(item.id, merged(before, row))
     }
     return [...rows.values()]
   })

@@ -221,9 +221,11 @@ export const leftEvents = (
   const zone = zoneOf(stores.get(orders.get(moved.id)?.store_id ?? 0)?.timezone)
   return moved.lines.flatMap((line) => {
     let left = exact(line.quantity ?? "0")
-    return (line.stock_level_ids ?? []).flatMap((id) => {
-      const level = levels.get(id)
-      if (level === undefined || left.lessThanOrEqualTo(0)) return []
+    const named = (line.stock_level_ids ?? []).flatMap((id) => levels.get(id) ?? [])
+    // Units go whole; what is left of the quantity is of those in bulk.
+    const is_unit = ({ stock_category }: StockLevelRow): boolean => stock_category === unit_category
+    return [...named.filter(is_unit), ...named.filter((level) => !is_unit(level))].flatMap((level) => {
+      if (left.lessThanOrEqualTo(0)) return []
       const held = exact(level.quantity_held)
       const part = left.lessThan(held) ? left : held
       left = left.minus(part)

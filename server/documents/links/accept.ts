@@ -27,7 +27,7 @@ import { printableLine } from "../../../core/values/printable.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { itemAt } from "../../../core/values/lists.ts"
 import { preparation } from "../preparing.ts"
-import { openLink, type Opened, type Text } from "./opened.ts"
+import { openLink, type Opened, type Text, zoneFor } from "./opened.ts"
 import { headerOf, type PublicCallShape } from "./public-call.ts"
 
 /** What somebody gave, once it holds. */
@@ -161,7 +161,8 @@ export const accept = (accepting: Accepting, settings: Settings) =>
         if (known !== undefined) return { kind: "accepted", acceptance: known } satisfies Accepted
         const opportunity = yield* store.get(opportunities, before.documentable_id)
         const { document } = opened
-        const may = whyNotAccepted({ document, opportunity, is_same: true })
+        const zone = yield* zoneFor(document.store_id, settings)
+        const may = whyNotAccepted({ document, opportunity, is_same: true, now, zone })
         const reason = may ?? ((yield* isOffered(document, accepting.text, settings)) ? undefined : "changed")
         if (reason !== undefined || opportunity === undefined)
           return { kind: "refused", reason: reason ?? "closed" } satisfies Accepted

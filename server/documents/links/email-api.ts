@@ -1,5 +1,6 @@
 /** Sending a document by e-mail: with its public link, its PDF, or both. */
 import { Effect, Result } from "effect"
+import { mayHandle } from "../../../core/documents/decide.ts"
 import { share, whyNotShared } from "../../../core/documents/links/decide.ts"
 import { documentEmailed } from "../../../core/documents/links/events.ts"
 import { one, path, write } from "../../../core/documents/paths.ts"
@@ -86,6 +87,7 @@ export const emailDocument = command("POST", `${path}/{id}/email`, {
   decide: (facts: Facts, { values, viewer }, context) =>
     Result.gen(function* () {
       const { document, known, link } = facts
+      yield* mayHandle(document, viewer)
       const refusal = whyNotShared(document)
       if (refusal !== undefined) return yield* Result.fail(refusal)
       const errors: Errors = {}

@@ -12,6 +12,7 @@ import { queueMail } from "../../mail/jobs.ts"
 import { serverContext } from "../../server-context.ts"
 import { filledMail } from "../filled.ts"
 import { preparation } from "../preparing.ts"
+import { pdfThere } from "../snapshot.ts"
 import type { DocumentMail } from "./mail.ts"
 import { textOf } from "./opened.ts"
 import { linkOf } from "./tokens.ts"
@@ -55,6 +56,7 @@ export const sendDocument = Effect.fnUntraced(function* (mail: DocumentMail) {
     return yield* new GivenUp({ message: "The document was voided before it was sent." })
   const { file_name, file_size, sha256 } = document
   const settings = yield* (yield* CommandRuntime).settings
+  if (mail.attach_pdf) yield* pdfThere(document)
   const texts = yield* compose(mail, document, settings)
   const attachments =
     mail.attach_pdf && sha256 !== null

@@ -12,6 +12,9 @@ import {
 import { whyNotShared } from "../../../core/documents/links/decide.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { picturesOf, type PrintDocument, readDocument } from "../../../core/print/blocks.ts"
+import { type Settings, settingText } from "../../../core/kernel/settings.ts"
+import { stores } from "../../../core/stores/stores.ts"
+import { zoneOf } from "../../../core/values/zone.ts"
 import { filesUnavailable } from "../../files/keep.ts"
 import { serverContext } from "../../server-context.ts"
 
@@ -68,4 +71,10 @@ export const picturesFor = Effect.fnUntraced(function* ({ blocks }: PrintDocumen
     )
   )
   return new Map(found.flatMap(([sha256, bytes]) => (bytes === undefined ? [] : [[sha256, bytes] as const])))
+})
+
+/** By whose clock the days of a document are. */
+export const zoneFor = Effect.fnUntraced(function* (store_id: number | null, settings: Settings) {
+  const place = store_id === null ? undefined : yield* (yield* Store).get(stores, store_id)
+  return zoneOf(place?.timezone || settingText(settings, "company", "timezone"))
 })

@@ -1,7 +1,7 @@
 /** What is answered at `/d/{token}`: a document for whoever has its address, and accepting it (rules/billing 3). */
 import { createHash, randomBytes } from "node:crypto"
 import { Clock, Effect, Result } from "effect"
-import { isAcceptable } from "../../../core/documents/links/acceptance.ts"
+import { isAcceptable, isPastValidity } from "../../../core/documents/links/acceptance.ts"
 import {
   documentPage,
   expiredPage,
@@ -15,24 +15,25 @@ import {
 import { linkAddress } from "../../../core/documents/links/address.ts"
 import { strokesIn } from "../../../core/documents/links/signature.ts"
 import { languageFor, linkWords } from "../../../core/documents/links/words.ts"
-import type { DocumentAcceptanceRow } from "../../../core/documents/schema.ts"
+import type { DocumentAcceptanceRow, DocumentRow } from "../../../core/documents/schema.ts"
 import { CommandRuntime } from "../../../core/kernel/command-runtime.ts"
 import type { Answer, Failure, Input } from "../../../core/kernel/endpoint.ts"
-import { type Settings, settingText } from "../../../core/kernel/settings.ts"
+import type { Settings } from "../../../core/kernel/settings.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
+import { opportunities } from "../../../core/opportunities/schema.ts"
 import { momentText } from "../../../core/print/format.ts"
-import { stores } from "../../../core/stores/stores.ts"
 import { contentDisposition } from "../../../core/values/file-name.ts"
 import { parseMailAddress } from "../../../core/values/mail-address.ts"
-import { printableLine } from "../../../core/values/printable.ts"
-import { zoneOf } from "../../../core/values/zone.ts"
+import { hasSign, printableLine } from "../../../core/values/printable.ts"
+import { instantOf } from "../../../core/values/time.ts"
 import { networkOf } from "../../client-address.ts"
 import { filesUnavailable } from "../../files/keep.ts"
 import { rawRequest } from "../../raw-request.ts"
 import { serverContext } from "../../server-context.ts"
 import { accept, acceptanceOf } from "./accept.ts"
+import { customerOf } from "./customer.ts"
 import { type Form, readSmallForm } from "./form.ts"
-import { openLink, type Opened, picturesFor, textOf } from "./opened.ts"
+import { openLink, type Opened, picturesFor, textOf, zoneFor } from "./opened.ts"
 import { hasPass, passCookie } from "./pass.ts"
 import { isPin } from "./pin.ts"
 import { headerOf, publicCall, type PublicCallShape } from "./public-call.ts"
@@ -131,11 +132,6 @@ const fileAnswer = Effect.fnUntraced(function* ({ name, sha256, size_bytes }: Fi
   } satisfies Answered
 })
 
-const zoneFor = Effect.fnUntraced(function* (store_id: number | null, settings: Settings) {
-  const place = store_id === null ? undefined : yield* (yield* Store).get(stores, store_id)
-  return zoneOf(place?.timezone || settingText(settings, "company", "timezone"))
-})
-
 interface Showing {
   readonly opened: Opened
   readonly settings: Settings
@@ -148,20 +144,24 @@ const show = Effect.fnUntraced(function* ({ cookie, opened, settings, status = 2
   const { document, link } = opened
   const text = yield* textOf(document.id)
   const acceptance = isAcceptable(document) ? yield* acceptanceOf(document.id) : undefined
+  const zone = yield* zoneFor(document.store_id, settings)
+  const is_over = acceptance === undefined && (yield* isNoLongerValid(document, zone))
   const nonce = randomBytes(18).toString("base64")
   const part: Shown["part"] =
     acceptance !== undefined
-      ? yield* acceptedPart(acceptance, text.document.language, yield* zoneFor(document.store_id, settings))
+      ? yield* acceptedPart(document, acceptance, text.document.language, zone)
       : told !== undefined && "refused" in told
         ? { kind: "refused", text: told.refused }
-        : isAcceptable(document)
-          ? {
-              kind: "form",
-              text_sha256: text.row.sha256,
-              script_nonce: nonce,
-              ...(told === undefined ? {} : { sent: told.sent })
-            }
-          : { kind: "none" }
+        : is_over
+          ? { kind: "refused", text: linkWords(text.document.language).not_accepted.expired }
+          : isAcceptable(document)
+            ? {
+                kind: "form",
+                text_sha256: text.row.sha256,
+                script_nonce: nonce,
+                ...(told === undefined ? {} : { sent: told.sent })
+              }
+            : { kind: "none" }
   const pictures = yield* picturesFor(text.document)
   const page = documentPage({ document: text.document, token: link.token, html: { pictures }, part })
   return pageAnswer(status, page, {
@@ -169,17 +169,26 @@ const show = Effect.fnUntraced(function* ({ cookie, opened, settings, status = 2
     ...(cookie === undefined ? {} : { headers: { "set-cookie": cookie } })
   })
 })
-const acceptedPart = (
-  { accepted_at, name, uuid }: DocumentAcceptanceRow,
+const isNoLongerValid = Effect.fnUntraced(function* (document: DocumentRow, zone: string) {
+  if (!isAcceptable(document)) return false
+  const opportunity = yield* (yield* Store).get(opportunities, document.documentable_id)
+  const now = instantOf(yield* Clock.currentTimeMillis)
+  return opportunity !== undefined && isPastValidity(opportunity, now, zone)
+})
+const acceptedPart = Effect.fnUntraced(function* (
+  document: DocumentRow,
+  { accepted_at, email, name, uuid }: DocumentAcceptanceRow,
   language: string,
   zone: string
-): Effect.Effect<Shown["part"]> =>
-  Effect.succeed({
+) {
+  return {
     kind: "accepted",
     name,
     date: momentText(accepted_at, zone, language, "long"),
-    has_certificate: uuid !== null
-  })
+    has_certificate: uuid !== null,
+    has_copy: email !== null || (yield* customerOf(document)) !== undefined
+  } satisfies Shown["part"]
+})
 
 /** A program that asks for PDF and not for a page. */
 const formatOf = (query: Input["query"], call: PublicCallShape): string => {
@@ -187,6 +196,15 @@ const formatOf = (query: Input["query"], call: PublicCallShape): string => {
   const accepts = headerOf(call, "accept").toLowerCase()
   return asked ?? (accepts.includes("application/pdf") && !accepts.includes("text/html") ? "pdf" : "html")
 }
+/** A PDF that is lost is drawn again. Where it cannot be, whoever reads it is told so as of any file. */
+const thereOrTold = (document: Opened["document"]) =>
+  Effect.catchCause(
+    Effect.flatMap(
+      Effect.promise(() => import("../snapshot.ts")),
+      ({ pdfThere }) => pdfThere(document)
+    ),
+    (cause) => Effect.logWarning("the PDF of a document is missing, and cannot be drawn again", cause)
+  )
 const read = Effect.fnUntraced(function* (
   opened: Opened,
   format: string,
@@ -195,8 +213,10 @@ const read = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Answered, Failure, Store | CommandRuntime> {
   const { document } = opened
   const name = document.file_name ?? `document-${document.id}.pdf`
-  if (format === "pdf")
+  if (format === "pdf") {
+    yield* thereOrTold(document)
     return yield* fileAnswer({ sha256: document.sha256, name, size_bytes: document.file_size ?? 0 }, cookie)
+  }
   const certificate = format === "certificate" ? yield* acceptanceOf(document.id) : undefined
   if (certificate !== undefined && certificate.sha256 !== null)
     return yield* fileAnswer(
@@ -218,7 +238,8 @@ const entered = Effect.fnUntraced(function* (input: Input, call: PublicCallShape
 /** What the form says, and what of it does not hold. */
 const sentIn = (form: Form, language: string) => {
   const words = linkWords(language)
-  const name = printableLine(form.get("name") ?? "").trim()
+  const given_name = printableLine(form.get("name") ?? "").trim()
+  const name = hasSign(given_name) ? given_name : ""
   const email = (form.get("email") ?? "").trim()
   const is_ticked = /^(1|on|true|yes)$/i.test((form.get("accept") ?? "").trim())
   const drawn = form.get("signature") ?? ""

@@ -69,7 +69,8 @@ export const overwrittenFields = Effect.fnUntraced(function* (
   const store = yield* Store
   const streams = [...new Set(own.map((event) => event.stream))]
   const events_of_others = (yield* store.run(
-    `select * from journal where stream in (${streams.map(() => "?").join(", ")}) and position > ? and position < ? order by position`,
+    `select * from journal where stream in (${streams.map(() => "?").join(", ")}) and position > ? and position < ? ` +
+      "order by position",
     [...streams, command.base, first]
   ))
     .map((row) => store.decode(journal, row) as StoredEvent)

@@ -419,6 +419,124 @@ const returns: ReadonlyArray<Scenario> = [
     const [level] = await s.levels(product_id)
     await s.refused(s.ask("DELETE", `/api/v1/stock_levels/${level.id}`), "stock_level", /give it back/)
   }),
+  scenario(
+    "g13",
+    "goods that came in bulk go back with those that came singly, once their product is counted so",
+    async (s) => {
+      const product_id = await s.product()
+      const { id, items } = await s.sent({}, { product_id, quantity: "4" })
+      const item_id = items[0].id
+      await s.receive(id, [{ item_id, quantity: "2" }])
+      await s.ask("PUT", `/api/v1/products/${product_id}`, { stock_method: 2 })
+      await s.receive(id, [{ item_id, quantity: "2", serial_numbers: ["G13-A", "G13-B"] }])
+      expect((await s.giveBack(id, { lines: [{ item_id, quantity: "1" }] })).status).toBe(200)
+      expect((await s.giveBack(id, { lines: [{ item_id, serial_numbers: ["G13-A"] }] })).status).toBe(200)
+      const { body } = await s.giveBack(id)
+      expect(body.meta.receipt.lines).toMatchObject([{ quantity: "2.00" }])
+      expect(body.purchase_order).toMatchObject({ items: [{ returned_quantity: "4.00" }] })
+      expect(body.purchase_order.returned_at).not.toBeNull()
+      const here = (await s.levels(product_id)).filter((one) => one.is_sub_hired && one.given_back_at === null)
+      expect(here).toEqual([])
+      expect(await s.total(product_id, inside)).toBe(0)
+    }
+  ),
+  scenario("g14", "how much there is of sub-hired stock, and until when, is not changed by hand", async (s) => {
+    const [bulk, units] = [await s.product(), await s.units()]
+    const { id, items } = await s.sent({}, { product_id: bulk, quantity: "4" }, { product_id: units, quantity: "1" })
+    await s.receive(
+      id,
+      items.map((item: any) => ({ item_id: item.id, quantity: item.quantity }))
+    )
+    const [, level] = await s.levels(bulk)
+    const [unit] = await s.levels(units)
+    const put = (level_id: number, set: object) => s.ask("PUT", `/api/v1/stock_levels/${level_id}`, set)
+    await s.refused(put(level.id, { quantity_held: "3" }), "quantity_held", /purchase order/)
+    await s.refused(put(level.id, { ends_at: "2026-07-01T00:00:00Z" }), "ends_at", /extend/)
+    await s.refused(put(unit.id, { starts_at: "2026-06-01T00:00:00Z" }), "starts_at")
+    await s.refused(put(unit.id, { member_id: await s.supplier() }), "member_id")
+    for (const [product_id, one] of [
+      [bulk, level],
+      [units, unit]
+    ])
+      await s.refused(
+        s.post(`/api/v1/products/${product_id}/stock_levels/${one.id}/stock_transactions`, {
+          transaction_type: 6,
+          quantity: "1"
+        }),
+        "stock_level",
+        /given back with a note/
+      )
+    expect((await put(unit.id, { location: "Bay 4", asset_number: "SH-1" })).status).toBe(200)
+    expect((await s.giveBack(id)).body.purchase_order.returned_at).not.toBeNull()
+  }),
+  scenario("g15", "goods of a product that was deleted meanwhile come and go, and become no stock", async (s) => {
+    const product_id = await s.product()
+    const { id, items } = await s.sent({}, { product_id, quantity: "2" })
+    expect((await s.ask("DELETE", `/api/v1/products/${product_id}`)).status).toBe(204)
+    const { body, status } = await s.receive(id, [{ item_id: items[0].id, quantity: "2" }])
+    expect([status, body.meta.receipt.lines[0].stock_level_ids]).toEqual([200, []])
+    expect((await s.giveBack(id)).body.purchase_order.returned_at).not.toBeNull()
+  }),
+  scenario("x1", "a hire that goes on longer counts until its new end, here and for what is to come", async (s) => {
+    const product_id = await s.product()
+    const { id, items } = await s.sent({}, { product_id, quantity: "4" })
+    const item_id = items[0].id
+    await s.receive(id, [{ item_id, quantity: "2" }])
+    const { body, status } = await s.post(`${orders}/${id}/extend`, { ends_at: "2026-06-28T00:00:00Z" })
+    expect([status, body.purchase_order]).toMatchObject([
+      200,
+      {
+        ends_at: "2026-06-28T00:00:00.000Z",
+        starts_at: from,
+        status: "partially_received",
+        items: [{ ends_at: "2026-06-28T00:00:00.000Z", received_quantity: "2.00" }]
+      }
+    ])
+    expect(await s.total(product_id, after)).toBe(2)
+    await s.receive(id, [{ item_id, quantity: "2" }])
+    expect([await s.total(product_id, after), await s.total(product_id, "2026-06-28")]).toEqual([4, 0])
+    expect((await s.levels(product_id)).map((one) => one.quantity_held)).toEqual(["0.00", "4.00"])
+    await s.post(`${orders}/${id}/extend`, { ends_at: "2026-06-30T00:00:00Z" })
+    expect(await s.total(product_id, "2026-06-29")).toBe(4)
+  }),
+  scenario("x2", "some rows go on longer, and those with an end of their own do not go with the order", async (s) => {
+    const [one, other] = [await s.product(), await s.product()]
+    const short = "2026-06-23T00:00:00.000Z"
+    const { id, items } = await s.sent(
+      {},
+      { product_id: one, quantity: "1" },
+      { product_id: other, quantity: "1", ends_at: short }
+    )
+    await s.receive(
+      id,
+      items.map((item: any) => ({ item_id: item.id, quantity: "1" }))
+    )
+    await s.post(`${orders}/${id}/extend`, { ends_at: "2026-06-28T00:00:00Z" })
+    expect([await s.total(one, after), await s.total(other, "2026-06-23")]).toEqual([1, 0])
+    await s.post(`${orders}/${id}/extend`, { ends_at: "2026-06-27T00:00:00Z", item_ids: [items[1].id] })
+    expect(await s.shown(id)).toMatchObject({
+      ends_at: "2026-06-28T00:00:00.000Z",
+      items: [{ ends_at: "2026-06-28T00:00:00.000Z" }, { ends_at: "2026-06-27T00:00:00.000Z" }]
+    })
+    expect(await s.total(other, after)).toBe(1)
+  }),
+  scenario("x3", "a hire is extended while it lasts, and only a hire", async (s) => {
+    const product_id = await s.product()
+    const { id, items } = await s.sent({}, { product_id, quantity: "1" })
+    const extend = (order: number, more: object = {}) =>
+      s.post(`${orders}/${order}/extend`, { ends_at: "2026-06-28T00:00:00Z", ...more })
+    await s.refused(extend(id, { item_ids: [items[0].id, 999_999] }), "item_ids.1")
+    const draft = await s.draft({}, { product_id, quantity: "1" })
+    await s.refused(extend(draft.id), "status", /draft/)
+    const bought = await s.sent({ po_type: "purchase" }, { product_id, quantity: "1" })
+    await s.refused(extend(bought.id), "po_type")
+    await s.receive(id, [{ item_id: items[0].id, quantity: "1" }])
+    await s.giveBack(id)
+    await s.refused(extend(id), "status", /went back/)
+    const gone = await s.sent({}, { product_id, quantity: "1" })
+    await s.post(`${orders}/${gone.id}/cancel`)
+    await s.refused(extend(gone.id), "status", /cancelled/)
+  }),
   scenario("g11", "nothing is given back before it came, and nothing in the future", async (s) => {
     const product_id = await s.product()
     const { id, items } = await s.sent({}, { product_id, quantity: "2" })

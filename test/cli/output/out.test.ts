@@ -122,6 +122,8 @@ const by_hand = (): ReadonlyArray<ReadonlyArray<string>> => [
   ["pack", "1", "--file", join(place.folder, "codes.txt")],
   ["scan", "out", "1", "--file", join(place.folder, "codes.txt")],
   ["scan", "in", "--file", join(place.folder, "codes.txt")],
+  ["receive", `no ${odd_text}`, "--file", join(place.folder, "codes.txt")],
+  ["receive", "1", "--file", join(place.folder, "codes.txt"), "--reference", odd_text],
   ["attach", `no ${odd_text}`, join(place.folder, "codes.txt")],
   ["attach", `unit:no ${odd_text}`, join(place.folder, "codes.txt")],
   ["attach", "order:1", join(place.folder, "codes.txt"), "--category", odd_text],

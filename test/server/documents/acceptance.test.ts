@@ -94,6 +94,12 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
     expect((await house.sent(token, { name: "Ann <b>" })).text).toContain('value="Ann &lt;b&gt;"')
     expect(await house.acceptances(document_id)).toEqual([])
   })
+  it("takes no name that nobody sees", async () => {
+    const { document_id, token } = await offered()
+    for (const name of ["\u200b", " \u200b\u2060\ufeff ", "\u00ad", "\u202e", "\u3164"])
+      expect([name, (await house.sent(token, { name, accept: "1" })).status]).toEqual([name, 422])
+    expect(await house.acceptances(document_id)).toEqual([])
+  })
   it("needs a new document once the job was changed: lines, dates or prices", async () => {
     const { document_id, opportunity_id, token } = await offered()
     const { opportunity } = await house.did(200, "GET", `/opportunities/${opportunity_id}?include=items`)

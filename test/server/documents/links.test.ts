@@ -1,5 +1,7 @@
 /** Public links of documents: who makes them, who reads at them, and who does not. */
+import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { ServerContext } from "../../../server/server-context.ts"
 import { engines } from "../../app.ts"
 import { cookieOf, elsewhere, openSharing, sha256, type Sharing } from "./links.ts"
 
@@ -285,5 +287,55 @@ describe.each(engines)("public links on %s", (engine) => {
     expect(xml.status).toBe(415)
     const long = await house.sent(token, { pin: "1".repeat(300_000) })
     expect(long.status).toBe(413)
+  })
+  it("of orders to suppliers are neither made nor seen without costs.view", async () => {
+    const { member } = await house.did(201, "POST", "/members", { name: "Lender", membership_type: "organisation" })
+    const { purchase_order } = await house.did(201, "POST", "/purchase_orders", {
+      supplier_id: member.id,
+      po_type: "purchase",
+      items: [{ name: "Truss", unit_cost: "777.00" }]
+    })
+    const { document } = await house.did(201, "POST", "/documents/generate", {
+      document_type: "purchase_order",
+      documentable_type: "PurchaseOrder",
+      documentable_id: purchase_order.id
+    })
+    const token = await house.shared(document.id)
+    const { role } = await house.did(201, "POST", "/roles", {
+      name: "Sharers",
+      permissions: ["documents.view", "documents.share"]
+    })
+    const { user } = await house.did(201, "POST", "/users", {
+      name: "Sharer",
+      email: "sharer@example.com",
+      roles: [role.name],
+      active: true
+    })
+    const { secret } = (await house.did(201, "POST", "/tokens", { name: "s", user_id: user.id, abilities: ["*"] }))
+      .token
+    const as = (method: string, path: string, json?: object) =>
+      house.ask(`/api/v1${path}`, { method, token: secret, ...(json === undefined ? {} : { json }) })
+    expect((await as("GET", `/documents/${document.id}`)).body.document).toMatchObject({
+      public_link: null,
+      download_url: null
+    })
+    expect((await as("GET", "/documents?per_page=100")).text).not.toContain(token)
+    for (const [method, path] of [
+      ["POST", at(document.id)],
+      ["PUT", at(document.id)],
+      ["DELETE", at(document.id)],
+      ["POST", `/documents/${document.id}/email`]
+    ] as const) {
+      const got = await as(method, path, method === "DELETE" ? undefined : { to: "x@y.example" })
+      expect([path, got.status, got.text]).toEqual([path, 403, expect.stringContaining("costs.view")])
+    }
+    expect((await house.read(token)).status).toBe(200)
+  })
+  it("give the PDF to the last byte where its content is lost: it is drawn again", async () => {
+    const token = await house.shared(document_id)
+    const before = await house.read(token, "?format=pdf")
+    await house.run(Effect.flatMap(ServerContext, ({ blobs }) => blobs.remove(sha256(before.bytes))))
+    const after = await house.read(token, "?format=pdf")
+    expect([after.status, sha256(after.bytes)]).toEqual([200, sha256(before.bytes)])
   })
 })

@@ -8,6 +8,7 @@ import type { StoredEvent } from "../../../core/kernel/event.ts"
 import { journal } from "../../../core/kernel/journal.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { describedKinds } from "../../../server/webhooks/catalogue.ts"
+import { returnSweep } from "../../../server/procurement/return-due.ts"
 import { overdueSweep } from "../../../server/billing/overdue.ts"
 import { billingKinds } from "../../../server/webhooks/kinds/billing.ts"
 import { documentKinds } from "../../../server/webhooks/kinds/documents.ts"
@@ -77,6 +78,48 @@ const ordered = async ({ did, member }: House): Promise<void> => {
   await did(200, "POST", `${path}/send`, {})
   await did(200, "POST", `${path}/cancel`, {})
 }
+/** Goods that are lent by a supplier, of which people are reminded, and which go back. */
+const lent = async ({ did, member, run }: House): Promise<void> => {
+  const { id } = await member("Crane Hire")
+  const body = {
+    supplier_id: id,
+    po_type: "sub_hire",
+    starts_at: "2026-06-01T00:00:00Z",
+    ends_at: "2026-06-10T00:00:00Z",
+    items: [{ name: "Lamp", quantity: "2", unit_cost: "50.00" }]
+  }
+  const path = `/purchase_orders/${(await did(201, "POST", "/purchase_orders", body)).purchase_order.id}`
+  await did(200, "POST", `${path}/send`, {})
+  const [item] = (await did(200, "GET", `${path}?include=items`)).purchase_order.items
+  await did(200, "POST", `${path}/receive`, { lines: [{ item_id: item.id, quantity: "2" }] })
+  const attempt = { job_id: "test", number: 1, is_last: false, progress: () => Effect.void }
+  await run(Effect.scoped(returnSweep.kind.run({ due_at: "2026-06-18T00:12:00.000Z" }, attempt)))
+  await did(200, "POST", `${path}/return`, {})
+}
+/** A quotation that a customer accepts at its public address. */
+const accepted = async ({ ask, did, member }: House): Promise<void> => {
+  const { id } = await member("Ann Ltd")
+  const job = {
+    subject: "Summer stage",
+    member_id: id,
+    starts_at: "2027-07-01T09:00:00Z",
+    ends_at: "2027-07-03T18:00:00Z"
+  }
+  const documentable_id = (await did(201, "POST", "/opportunities", job)).opportunity.id
+  const line = { item_type: "service", name: "Lamp operator", quantity: 2, unit_price: "50.00" }
+  await did(201, "POST", `/opportunities/${documentable_id}/items`, line)
+  await did(200, "POST", `/opportunities/${documentable_id}/convert_to_quotation`, {})
+  const paper = { document_type: "quotation", documentable_type: "Opportunity", documentable_id }
+  const { document } = await did(201, "POST", "/documents/generate", paper)
+  const { public_link } = await did(201, "POST", `/documents/${document.id}/public_link`, {})
+  const got = await ask(`/d/${public_link.token}`, {
+    method: "POST",
+    token: null,
+    bytes: new URLSearchParams({ name: "Ann Arbor", accept: "1" }).toString(),
+    headers: { "content-type": "application/x-www-form-urlencoded" }
+  })
+  expect(got.status, got.text).toBe(200)
+}
 
 describe.each(engines)("of a journal with every kind of event, on %s,", (engine) => {
   let server: House
@@ -130,6 +173,8 @@ describe.each(engines)("of a journal with every kind of event, on %s,", (engine)
     const one = await house(engine)
     await billed(one)
     await ordered(one)
+    await lent(one)
+    await accepted(one)
     const told = await one.run(
       Effect.gen(function* () {
         const stored = yield* (yield* Store).find(journal, {}, { order: ["position"] })

@@ -181,6 +181,38 @@ describe.each(engines)("e-invoices on %s", (engine) => {
     ])
     expect(readInvoice(await text(`invoices/${await issued(sold)}`)).vat).toMatchObject([{ category: "Z" }])
   })
+  it("stay what they are when names, accounts, clocks, the hire and the customer change after the issue", async () => {
+    await made("PUT", "/api/v1/settings/einvoice", { settings: { legal_name: "Bright Hire Ltd" } })
+    await made("PUT", "/api/v1/settings/invoicing", { settings: { iban: "GB82 WEST 1234 5698 7654 32" } })
+    const { opportunity } = await made("POST", "/api/v1/opportunities", {
+      subject: "Gala",
+      store_id: 1,
+      member_id,
+      starts_at: "2026-03-01T23:30:00Z",
+      ends_at: "2026-03-04T10:00:00Z"
+    })
+    const items = [{ name: "Lamps", unit_price: "100.00" }]
+    const id = await issued({ items, store_id: 1, opportunity_id: opportunity.id })
+    const other = await issued({ items, store_id: 1, opportunity_id: opportunity.id })
+    const text = async (path: string) => (await fetched(`/api/v1/${path}`)).text()
+    const paths = [`invoices/${id}/xml`, `invoices/${id}/xml?format=cii`]
+    const before = await Promise.all(paths.map(text))
+    expect(before[0]).toContain("Bright Hire Ltd")
+    expect(before[0]).toContain("GB82WEST12345698765432")
+    const changes = [
+      ["settings/einvoice", { settings: { legal_name: "Dark Hire Ltd", peppol_id: "0088:5012345678917" } }],
+      ["settings/invoicing", { settings: { iban: "DE89370400440532013000", bic: "COBADEFFXXX" } }],
+      ["settings/company", { settings: { timezone: "Asia/Tokyo", phone: "0113 496 0000" } }],
+      ["stores/1", { timezone: "Asia/Tokyo" }],
+      [`opportunities/${opportunity.id}`, { starts_at: "2026-04-01T08:00:00Z", ends_at: "2026-04-09T08:00:00Z" }],
+      [`members/${member_id}`, { chamber_of_commerce_number: "552 100 554" }]
+    ] as const
+    for (const [path, body] of changes) await made("PUT", `/api/v1/${path}`, body)
+    expect(await Promise.all(paths.map(text))).toEqual(before)
+    const { credit_note } = await made("POST", `/api/v1/invoices/${other}/credit_notes`, {})
+    expect(await text(`credit_notes/${credit_note.id}/xml`)).toContain("Bright Hire Ltd")
+    expect(await text(`invoices/${await issued()}/xml`)).toContain("Dark Hire Ltd")
+  })
   it("are credit notes that name what they credit, in part and in whole", async () => {
     const id = await issued()
     const { number } = (await made("GET", `/api/v1/invoices/${id}`)).invoice
