@@ -1,6 +1,14 @@
 import { afterAll, beforeAll, describe, it } from "vitest"
 import { serve, type Serving } from "../server/serving.ts"
-import { goBackOnce, ordersShareALevel, piecesComeOnce, type Quay, quayAt, serialsAreOnce } from "./receipt-races.ts"
+import {
+  comeWhileJobsTakeThem,
+  goBackOnce,
+  ordersShareALevel,
+  piecesComeOnce,
+  type Quay,
+  quayAt,
+  serialsAreOnce
+} from "./receipt-races.ts"
 
 describe("several people at one delivery on pg, a hundred times", () => {
   let server: Serving, quay: Quay
@@ -15,5 +23,6 @@ describe("several people at one delivery on pg, a hundred times", () => {
     await ordersShareALevel(quay)
     await serialsAreOnce(quay, `RACE-${round}`)
     await goBackOnce(quay)
+    await comeWhileJobsTakeThem(quay)
   })
 })

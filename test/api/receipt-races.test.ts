@@ -1,6 +1,14 @@
 import { afterAll, beforeAll, describe, it } from "vitest"
 import { serve, type Serving } from "../server/serving.ts"
-import { goBackOnce, ordersShareALevel, piecesComeOnce, type Quay, quayAt, serialsAreOnce } from "./receipt-races.ts"
+import {
+  comeWhileJobsTakeThem,
+  goBackOnce,
+  ordersShareALevel,
+  piecesComeOnce,
+  type Quay,
+  quayAt,
+  serialsAreOnce
+} from "./receipt-races.ts"
 
 describe("several people at one delivery on pg", () => {
   let server: Serving, quay: Quay
@@ -14,4 +22,7 @@ describe("several people at one delivery on pg", () => {
   it("what several orders bring of a bought product is one level", () => ordersShareALevel(quay))
   it("one serial number is on one unit", () => serialsAreOnce(quay, "RACE-1"))
   it("goods go back once, while more come", () => goBackOnce(quay))
+  it("units come and go back while jobs take them", async () => {
+    for (let round = 0; round < 5; round++) await comeWhileJobsTakeThem(quay)
+  })
 })

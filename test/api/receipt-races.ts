@@ -4,6 +4,7 @@ import type { Got, Serving } from "../server/serving.ts"
 
 const path = "/api/v1/purchase_orders"
 export interface Quay {
+  readonly server: Serving
   readonly product: (set?: object) => Promise<number>
   /** An order of these lines that was sent. */
   readonly sent: (set: object, ...items: ReadonlyArray<object>) => Promise<any>
@@ -21,6 +22,7 @@ export const quayAt = async (server: Serving): Promise<Quay> => {
   const post: Quay["post"] = (id, what, json = {}) => server.ask(`${path}/${id}/${what}`, { method: "POST", json })
   const shown: Quay["shown"] = async (id) => (await server.ask(`${path}/${id}?include=items`)).body.purchase_order
   return {
+    server,
     post,
     shown,
     product: async (set = {}) =>
@@ -105,4 +107,46 @@ export const goBackOnce = async (quay: Quay): Promise<void> => {
   const levels = (await quay.levels(product_id)).filter((one) => one.is_sub_hired)
   expect(held(levels)).toBe(6)
   expect(held(levels.filter((one) => one.given_back_at === null))).toBe(6 - Number(item.returned_quantity))
+}
+
+/**
+ * Units come and go back while jobs take them: nothing fails, no unit is promised twice, and each job's flag says what
+ * its shortages say.
+ */
+export const comeWhileJobsTakeThem = async (quay: Quay): Promise<void> => {
+  const opportunities = "/api/v1/opportunities"
+  const send = (path: string, json: object = {}) => quay.server.ask(path, { method: "POST", json })
+  const product_id = await quay.product({ stock_method: 2 })
+  const { id, items } = await quay.sent({}, { product_id, quantity: "4" })
+  const lines = [{ item_id: items[0].id, quantity: "1" }]
+  for (const _ of [1, 2]) await quay.post(id, "receive", { lines })
+  const units = await quay.levels(product_id)
+  const window = { starts_at: "2030-07-02T08:00:00Z", ends_at: "2030-07-03T08:00:00Z" }
+  const jobs = await Promise.all(
+    [1, 2].map(async (): Promise<{ id: number; line: number }> => {
+      const made = await send(opportunities, { subject: "Job", store_id: units[0].store_id, ...window })
+      const job: number = made.body.opportunity.id
+      const line = { name: "Line", item_id: product_id, quantity: "2" }
+      const added = await send(`${opportunities}/${job}/items`, line)
+      for (const move of ["convert_to_quotation", "convert_to_order"]) await send(`${opportunities}/${job}/${move}`)
+      return { id: job, line: added.body.opportunity.items[0].id }
+    })
+  )
+  const take = (job: { id: number; line: number }, unit: any) =>
+    send(`${opportunities}/${job.id}/items/${job.line}/assets`, { stock_level_id: unit.id })
+  const replies = await Promise.all([
+    ...[1, 2].map(() => quay.post(id, "receive", { lines })),
+    ...jobs.flatMap((job) => units.map((unit) => take(job, unit))),
+    quay.post(id, "return", { lines: [{ item_id: items[0].id, stock_level_ids: [units[0].id] }] }),
+    quay.post(id, "extend", { ends_at: "2030-07-12T00:00:00Z" })
+  ])
+  for (const { status, text } of replies) expect([200, 201, 422], text).toContain(status)
+  for (const job of jobs) {
+    const shown = (await quay.server.ask(`${opportunities}/${job.id}`)).body.opportunity
+    const { shortages } = (await quay.server.ask(`${opportunities}/${job.id}/shortages`)).body
+    expect(shown.has_shortage).toBe(shortages.some((one: any) => one.remaining_shortfall > 0))
+  }
+  const [item] = (await quay.shown(id)).items
+  const left = (await quay.levels(product_id)).filter((one) => one.is_sub_hired && one.given_back_at === null)
+  expect(left).toHaveLength(Number(item.received_quantity) - Number(item.returned_quantity))
 }

@@ -43,6 +43,7 @@ const flows: ReadonlyArray<readonly [string, number]> = [
   ["purchase_orders.send", 2],
   ["purchase_orders.receive", 3],
   ["purchase_orders.return", 1],
+  ["purchase_orders.extend", 1],
   ["opportunities.resolve_shortages", 1],
   ["purchase_orders.cancel", 1]
 ]

@@ -66,6 +66,22 @@ describe.each(engines)("two devices at one purchase order on %s", (engine) => {
     await sameEverywhere()
     expect(await shown(id)).toMatchObject({ status: "cancelled", sent_at: expect.any(String) })
   })
+  it("both receive all of it: the second delivery is a conflict that says how many are too many", async () => {
+    const { id, items } = await draft()
+    await made(`purchase_orders/${id}/send`, {}, "purchase_order")
+    for (const device of [office, dock]) await device.sync()
+    const [item] = items ?? (await shown(id)).items
+    const lines = [{ item_id: item.id, quantity: "4" }]
+    for (const device of [office, dock])
+      expect((await ask(device, "POST", `${orders}/${id}/receive`, { lines })).status).toBe(200)
+    expect(await office.sync()).toMatchObject({ accepted: 1, conflicts: 0 })
+    expect(await dock.sync()).toMatchObject({ accepted: 0, conflicts: 1 })
+    const [conflict] = await dock.conflicts()
+    expect(JSON.stringify(conflict?.error)).toMatch(/received in full/)
+    await dock.resolve(conflict?.id ?? "", { drop: true })
+    await sameEverywhere()
+    expect(await shown(id)).toMatchObject({ status: "received", items: [{ received_quantity: "4.00" }] })
+  })
   it("one cancels it while the other changes it: the change is a conflict that says why", async () => {
     const { id } = await draft()
     expect((await ask(office, "POST", `${orders}/${id}/cancel`, {})).status).toBe(200)

@@ -99,11 +99,13 @@ const changedFlags = (
   })
 }
 
+/** Postgres holds some thousands of locks for all transactions together. */
+const waited_for_max = 500
+
 /**
  * Looks at those opportunities again that want what moved while it did, and at those that something is on order for.
- * Only those whose flag changes are locked, and looked at once more: a job that runs on is not waited for, and a
- * product of thousands of jobs takes no thousands of locks. What the same command does to an opportunity itself is
- * settled by its own rule.
+ * Whoever changes one of them is waited for. Where they are too many for that, only those whose flag changes are
+ * locked, and looked at once more. What the same command does to an opportunity itself is settled by its own rule.
  */
 export const shortagesSeenAgain = reaction({
   on: [levelMade, levelChanged, levelDeleted, lineOnOrder],
@@ -112,8 +114,15 @@ export const shortagesSeenAgain = reaction({
       // A merge moves lines, demands and stock together: what was enough stays enough.
       if (all.some(({ type }) => type === products.merged_by?.event)) return nothing
       const moved = yield* stockMoved(all)
-      const ids = [...new Set([...(yield* wanting(moved)), ...dataOf(lineOnOrder, all).map(({ id }) => id)])]
+      const ordered_for = dataOf(lineOnOrder, all).map(({ id }) => id)
+      const around = new Set([...(yield* wanting(moved, "all")), ...ordered_for])
+      if (around.size === 0) return nothing
+      // Whoever changes one of them has read the stock as it was: their flags are those that are written last.
+      const waits = around.size <= waited_for_max
+      if (waits) yield* lockStreams([...around].map(opportunityStream))
+      const ids = [...new Set([...(yield* wanting(moved, "changing")), ...ordered_for])]
       if (ids.length === 0) return nothing
+      if (waits) return yield* loadFacts(ids, moved, context)
       const changing = changedFlags(all, yield* loadFacts(ids, moved, context), context).map(({ header }) => header.id)
       if (changing.length === 0) return nothing
       yield* lockStreams(changing.map(opportunityStream))

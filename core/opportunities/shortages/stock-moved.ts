@@ -87,10 +87,11 @@ const slot_max = 26 * 3_600_000
 
 /**
  * Opportunities with demands on what moved, while it did, that may need stock yet. More stock ends shortages only,
- * less of it makes them only: the others are not read.
+ * less of it makes them only: `which` may leave the others out.
  */
 export const wanting = Effect.fnUntraced(function* (
-  moved: StockMoved
+  moved: StockMoved,
+  which: "all" | "changing"
 ): Effect.fn.Return<ReadonlyArray<number>, Failure, Store> {
   const rows = [...moved.before, ...moved.after]
   const [before, after] = [moved.before, moved.after].map((levels) => new Map(levels.map((row) => [row.id, row])))
@@ -111,7 +112,9 @@ export const wanting = Effect.fnUntraced(function* (
       "c.phase in ('draft', 'held', 'reserved', 'on_hire')",
       ...(window.from === always.from ? [] : [`c.buffered_ends_at > ${bind(instantOf(window.from - slot_max))}`]),
       ...(window.to >= openEndMillis ? [] : [`c.buffered_starts_at < ${bind(instantOf(window.to + slot_max))}`]),
-      ...(is_mixed ? [] : [`o.has_shortage = ${changes.some(({ is_more }) => is_more) ? "true" : "false"}`])
+      ...(is_mixed || which === "all"
+        ? []
+        : [`o.has_shortage = ${changes.some(({ is_more }) => is_more) ? "true" : "false"}`])
     ]
     const ids = yield* store.run<{ id: number | string }>(
       `select distinct o.id from ${demands.name} c join ${opportunities.name} o on o.id = c.opportunity_id ` +
