@@ -75,9 +75,7 @@ export const purchaseOrderCreated = eventType<OrderMade, NewRow<typeof purchase_
   }
 )
 export const purchaseOrderUpdated = eventType("purchase_order.updated", {
-  meaning:
-    "A draft of an order to a supplier changed, or a hire was made longer: columns that did, and lines that came, " +
-    "changed and went.",
+  meaning: "A draft of an order to a supplier changed: columns that did, and lines that came, changed and went.",
   data: () =>
     Schema.Struct({
       ...purchase_order_changed,

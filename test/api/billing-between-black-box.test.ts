@@ -111,7 +111,8 @@ describe.each(engines)("Between draft and issue, on %s (rules/billing 1.1 to 1.3
       ]
     })
     await books.made(`/invoices/${invoice.id}/payments`, { amount: invoice.total })
-    const credit = async (body: object) => Number((await books.made(`/invoices/${invoice.id}/credit_notes`, body)).total)
+    const credit = async (body: object) =>
+      Number((await books.made(`/invoices/${invoice.id}/credit_notes`, body)).total)
     const shown = await books.shown(invoice.id, "items")
     const row = shown.items.find((one: any) => one.name === "A")
     let sum = await credit({ amount: "17.01" })

@@ -18,7 +18,9 @@ const taxOf = (row: TaxSummaryRow): RowTax => ({
 })
 /** What was not credited of a deposit, by class and rate: below zero where it had deductions of a rate of their own. */
 const leftOf = ({ credited, invoice }: Deposit): ReadonlyArray<TaxSummaryRow> => {
-  const groups = [...Map.groupBy([...invoice.tax_summary, ...credited], (row) => groupKey(taxOf(row))).values()].flatMap((group) => {
+  const groups = [
+    ...Map.groupBy([...invoice.tax_summary, ...credited], (row) => groupKey(taxOf(row))).values()
+  ].flatMap((group) => {
     const [first] = group
     if (first === undefined) return []
     const net = group.reduce((sum, row) => sum + row.net, 0)

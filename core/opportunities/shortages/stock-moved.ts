@@ -60,7 +60,10 @@ interface Moved {
   readonly is_less: boolean
 }
 /** Undefined where nothing that counts changed. */
-export const movedBetween = (before: StockLevelRow | undefined, after: StockLevelRow | undefined): Moved | undefined => {
+export const movedBetween = (
+  before: StockLevelRow | undefined,
+  after: StockLevelRow | undefined
+): Moved | undefined => {
   if (before === undefined || after === undefined) {
     const there = before ?? after
     return there && { window: windowOf(there), is_more: before === undefined, is_less: after === undefined }

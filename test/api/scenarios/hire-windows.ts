@@ -76,8 +76,12 @@ export const hireWindowScenarios: ReadonlyArray<Scenario> = [
     expect((await fit(5)).window, JSON.stringify(await fit(5))).toEqual({ starts_at: from, ends_at: to })
     expect((await fit(6)).window).toBeNull()
     const plan = async (starts_at: string, ends_at: string) =>
-      (await s.post(`${api}/availability/what_if`, { store_id: 1, lines: [{ product_id, quantity: 2, starts_at, ends_at }] }))
-        .body.what_if.lines[0].shortage_quantity
+      (
+        await s.post(`${api}/availability/what_if`, {
+          store_id: 1,
+          lines: [{ product_id, quantity: 2, starts_at, ends_at }]
+        })
+      ).body.what_if.lines[0].shortage_quantity
     expect([await plan("2026-06-20", "2026-06-25"), await plan("2026-06-20", "2026-06-26")]).toEqual([0, 2])
   }),
   scenario("w5", "a line beyond the hire is short of all that goes back", async (s) => {
@@ -101,9 +105,10 @@ export const hireWindowScenarios: ReadonlyArray<Scenario> = [
     expect([await s.total(cables, "2026-06-26"), await s.total(heads, "2026-06-26")]).toEqual([3, 2])
     // What comes afterwards stays as long.
     await s.receive(id, [{ item_id: items[0].id, quantity: "1" }])
-    expect([await s.total(cables, "2026-06-26"), (await s.levels(cables)).filter((one) => one.is_sub_hired).length]).toEqual([
-      4, 1
-    ])
+    expect([
+      await s.total(cables, "2026-06-26"),
+      (await s.levels(cables)).filter((one) => one.is_sub_hired).length
+    ]).toEqual([4, 1])
     await extend(s, id, { ends_at: "2026-06-23T00:00:00Z" })
     expect([await s.total(cables, "2026-06-22"), await s.total(cables, "2026-06-23")]).toEqual([4, 0])
     expect(await s.total(heads, "2026-06-23")).toBe(0)
@@ -173,7 +178,10 @@ export const hireWindowScenarios: ReadonlyArray<Scenario> = [
   scenario("w16", "what is due back is a list: nothing that is still to come, bought or back", async (s) => {
     const product_id = await s.product()
     const { id } = await hired(s, product_id, 1)
-    const overdue = await hired(s, product_id, 1, { starts_at: "2026-06-10T00:00:00Z", ends_at: "2026-06-15T00:00:00Z" })
+    const overdue = await hired(s, product_id, 1, {
+      starts_at: "2026-06-10T00:00:00Z",
+      ends_at: "2026-06-15T00:00:00Z"
+    })
     await s.sent({}, { product_id, quantity: "1" })
     await hired(s, product_id, 1, { po_type: "purchase" })
     const back = await hired(s, product_id, 1)

@@ -34,7 +34,8 @@ describe.each(engines)("goods of suppliers on %s", (engine) => {
   const shown = async (id: number): Promise<any> =>
     (await app.call("GET", `${path}/${id}?include=items`)).body.purchase_order
   const levels = async (product_id: number): Promise<ReadonlyArray<any>> =>
-    (await app.call("GET", `/api/v1/stock_levels?q[product_id_eq]=${product_id}&per_page=100&sort=id`)).body.stock_levels
+    (await app.call("GET", `/api/v1/stock_levels?q[product_id_eq]=${product_id}&per_page=100&sort=id`)).body
+      .stock_levels
   const totals = async (product_id: number): Promise<ReadonlyArray<number>> => {
     const found: Array<number> = []
     for (const day of days) {
@@ -97,7 +98,14 @@ describe.each(engines)("goods of suppliers on %s", (engine) => {
       app.call("POST", `${path}/${id}/${what}`, sent, viewerWith(permissions, abilities))
     const able = ["purchase_orders:read", "purchase_orders:write"]
     const before = await app.dump()
-    expect((await by(all.filter((one) => one !== permission), able)).status).toBe(403)
+    expect(
+      (
+        await by(
+          all.filter((one) => one !== permission),
+          able
+        )
+      ).status
+    ).toBe(403)
     expect((await by(all, ["purchase_orders:read"])).status).toBe(403)
     expect(await app.dump()).toEqual(before)
     expect((await by(all, able)).status).toBe(200)
@@ -153,7 +161,9 @@ describe.each(engines)("goods of suppliers on %s", (engine) => {
             expect(sum(stock.filter((one) => one.given_back_at !== null))).toBe(back)
             const end = order.ends_at
             expect(await totals(product_id)).toEqual(
-              days.map((day) => (`${day}T00:00:00.000Z` >= hire.starts_at && `${day}T00:00:00.000Z` < end ? came - back : 0))
+              days.map((day) =>
+                `${day}T00:00:00.000Z` >= hire.starts_at && `${day}T00:00:00.000Z` < end ? came - back : 0
+              )
             )
           }
           return order

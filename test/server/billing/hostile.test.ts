@@ -52,10 +52,7 @@ describe.each(engines)("invoices that are hard to draw, on %s", (engine) => {
       ["attachable_id", String(member_id)],
       ["file", new Blob([new Uint8Array(bytes)]), "logo"]
     ])
-    const sent = await app.ask("/api/v1/attachments", {
-      bytes: form.bytes,
-      headers: { "content-type": form.type }
-    })
+    const sent = await app.ask("/api/v1/attachments", { bytes: form.bytes, headers: { "content-type": form.type } })
     expect(sent.status, sent.text).toBe(201)
     const settings = { logo_attachment_id: sent.body.attachment.id }
     return app.ask("/api/v1/settings/invoicing", { method: "PUT", json: { settings } })
