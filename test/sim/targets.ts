@@ -712,5 +712,5 @@ export const targets: { readonly [endpoint: string]: Maker } = {
   },
   "documents.batch": async () => ({
     body: { document_type: "quotation", documentable_type: "Opportunity", documentable_ids: [987_654_321] }
-  }),
+  })
 }
