@@ -15,10 +15,8 @@ import {
   type DrawnBy
 } from "./events.ts"
 import { document_statuses, type DocumentRow, documents } from "./schema.ts"
-import { type DocumentableType, documentable_types, type DocumentType, document_types } from "./types.ts"
+import { type DocumentableType, documentable_types, type DocumentType, document_types, names_costs } from "./types.ts"
 
-/** Orders to suppliers name what the house pays: their papers are for those who see costs. */
-export const names_costs: ReadonlySet<DocumentType> = new Set<DocumentType>(["purchase_order"])
 export const seesDocument = ({ document_type }: Pick<DocumentRow, "document_type">, viewer: Viewer): boolean =>
   !names_costs.has(document_type) || hasOnePermission(viewer, "costs.view")
 

@@ -3,8 +3,17 @@
  * them (rules/billing 3). A row says what was made of what; its PDF and the tree of blocks it was drawn from are files.
  */
 import { boolean, choice, integer, longText, ref, text, timestamp } from "../kernel/field.ts"
-import { type RowOf, table } from "../kernel/table.ts"
-import { type DocumentableType, documentable_tables, documentable_types, document_types } from "./types.ts"
+import { type AnyRow, type RowOf, table } from "../kernel/table.ts"
+import { hasOnePermission, type Viewer } from "../kernel/viewer.ts"
+import { full_read_permission } from "../kernel/visibility.ts"
+import {
+  type DocumentableType,
+  documentable_tables,
+  documentable_types,
+  type DocumentType,
+  document_types,
+  names_costs
+} from "./types.ts"
 
 export const document_statuses = {
   pending: "Pending",
@@ -106,11 +115,19 @@ export const document_snapshots = table(
 )
 export type DocumentSnapshotRow = RowOf<typeof document_snapshots>
 
+/** Whoever has the address of a document reads all of it. */
+const seesLink = ({ document_type }: AnyRow, viewer: Viewer): boolean =>
+  ["documents.view", "documents.create", "documents.share", full_read_permission].some((one) =>
+    hasOnePermission(viewer, one)
+  ) &&
+  (!names_costs.has(document_type as DocumentType) || hasOnePermission(viewer, "costs.view"))
 /** The address at which somebody without an account reads a document; one a document, the newest. */
 export const document_links = table(
   "document_links",
   {
     document_id: documentId(),
+    /** The document's, which says who may know the address. */
+    document_type: choice(labelsOf(document_types), { computed: true, hidden: true }),
     token: text({ computed: true, max: 64 }),
     expires_at: timestamp({ nullable: true }),
     /** The PIN itself is kept hashed, outside the journal: a link that needs one is closed where it is missing. */
@@ -118,6 +135,7 @@ export const document_links = table(
   },
   {
     ...ofDocument,
+    visibility: { all_columns: [], by_row: seesLink, says_by: ["document_type"] },
     entity: "document_link",
     indexes: [["document_id"]],
     uniques: [{ columns: ["token"], field: "public_link", message: "Another document has this link; try again." }]

@@ -40,3 +40,6 @@ export const document_types = ofType({
   purchase_order: { name: "Purchase Order", of: "PurchaseOrder", description: "What is ordered from a supplier" }
 })
 export type DocumentType = keyof typeof document_types
+
+/** Orders to suppliers name what the house pays: their papers are for those who see costs. */
+export const names_costs: ReadonlySet<DocumentType> = new Set<DocumentType>(["purchase_order"])

@@ -46,7 +46,14 @@ export const share = (
       events: [
         linkCreated.make({
           id: document.id,
-          link: { id, document_id: document.id, token, expires_at, requires_pin: pin !== null },
+          link: {
+            id,
+            document_id: document.id,
+            document_type: document.document_type,
+            token,
+            expires_at,
+            requires_pin: pin !== null
+          },
           replaced_id: link?.id ?? null
         })
       ],
@@ -54,6 +61,14 @@ export const share = (
     }
   })
 
+/** Events of links carry whole rows, which say who may know of them. */
+const whole = ({ document_id, document_type, expires_at, requires_pin, token }: DocumentLinkRow) => ({
+  document_id,
+  document_type,
+  token,
+  expires_at,
+  requires_pin
+})
 const noLink = notFound("The document has no public link.")
 /** What is absent stays as it is; null clears it. */
 export const changeLink = (
@@ -80,7 +95,7 @@ export const changeLink = (
       events:
         Object.keys(set).length === 0 || (pin === null && !link.requires_pin && !("expires_at" in set))
           ? []
-          : [linkChanged.make({ id: document.id, link_id: link.id, set, was })],
+          : [linkChanged.make({ id: document.id, link_id: link.id, set: { ...whole(link), ...set }, was })],
       result: { id: document.id }
     }
   })

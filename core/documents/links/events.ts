@@ -40,14 +40,19 @@ const told = {
   requires_pin: Schema.optionalKey(Schema.Boolean)
 }
 export const linkChanged = eventType("document.link.changed", {
-  meaning: "The public address of a document expires at another time, or asks for another PIN or for none.",
+  meaning:
+    "The public address of a document expires at another time, or asks for another PIN or for none: all of its columns.",
   data: () =>
-    Schema.Struct({ id: Schema.Int, link_id: Schema.Int, set: Schema.Struct(told), was: Schema.Struct(told) }),
+    Schema.Struct({ id: Schema.Int, link_id: Schema.Int, set: someColumns(document_links), was: Schema.Struct(told) }),
   stream,
   project: ({ link_id, set }, { recorded_at }) => [
     update(document_links, link_id, { ...set, updated_at: recorded_at })
   ],
-  activity: ({ set, was }) => ({ old_values: { ...was }, new_values: { ...set } })
+  // The token opens the document: it stays out of what is shown of the past.
+  activity: ({ set: { expires_at = null, requires_pin = false }, was }) => ({
+    old_values: { ...was },
+    new_values: { ...("expires_at" in was ? { expires_at } : {}), ...("requires_pin" in was ? { requires_pin } : {}) }
+  })
 })
 export const linkRevoked = eventType("document.link.revoked", {
   meaning: "The public address of a document holds no longer.",

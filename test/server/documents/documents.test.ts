@@ -328,8 +328,8 @@ describe.each(engines)("documents on %s", (engine) => {
       [9_002, "newer"]
     ])
       await house.sql(
-        "insert into document_links (id, document_id, token, expires_at, requires_pin, created_at, updated_at) " +
-          `values (${link}, ${id}, '${token}', null, ${no}, ${at}, ${at})`
+        "insert into document_links (id, document_id, document_type, token, expires_at, requires_pin, created_at, updated_at) " +
+          `values (${link}, ${id}, 'quotation', '${token}', null, ${no}, ${at}, ${at})`
       )
     expect((await house.document(id)).public_link).toMatchObject({
       token: "newer",
