@@ -24,7 +24,7 @@ import { windowOf } from "./intake.ts"
 
 export const extendFields = {
   ends_at: timestamp({ required: true, describe: "When the hire ends now: later, or sooner" }),
-  item_ids: list(integer({ min: 1 }), {
+  item_ids: list(integer({ min: 1, names: "purchase_order_items" }), {
     nullable: true,
     min_items: 1,
     max_items: 1_000,
