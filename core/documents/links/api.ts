@@ -1,7 +1,8 @@
 /** Acceptances of documents, and proving a file against its record: on devices as well. */
 import { Effect, Result } from "effect"
+import { invoices } from "../../billing/schema.ts"
 import * as Shown from "../../kernel/answer-schema.ts"
-import { type Endpoint, get, postQuery } from "../../kernel/endpoint.ts"
+import { type Endpoint, type Failure, get, postQuery } from "../../kernel/endpoint.ts"
 import { boolean, choice, text } from "../../kernel/field.ts"
 import { reaction } from "../../kernel/react.ts"
 import { invalidField } from "../../kernel/rejection.ts"
@@ -12,8 +13,15 @@ import { memberAnonymised } from "../../personal-data/events.ts"
 import { one, path, read } from "../paths.ts"
 import { documentResource } from "../resources.ts"
 import { seesDocument } from "../decide.ts"
-import { document_acceptances, document_snapshots, type DocumentRow, documents } from "../schema.ts"
-import { acceptanceErased } from "./events.ts"
+import {
+  document_acceptances,
+  document_links,
+  type DocumentLinkRow,
+  document_snapshots,
+  type DocumentRow,
+  documents
+} from "../schema.ts"
+import { acceptanceErased, revoked } from "./events.ts"
 import { acceptanceResource } from "./shown.ts"
 
 const acceptances = get(`${path}/{id}/acceptances`, {
@@ -85,7 +93,18 @@ const verify = postQuery(`${path}/verify`, {
     })
 })
 
-/** Whoever accepted for an erased customer is erased with them. */
+/** Addresses of documents that name somebody: of their jobs and their bills. */
+const linksNaming = Effect.fnUntraced(function* (
+  jobs: ReadonlyArray<number>,
+  bills: ReadonlyArray<number>
+): Effect.fn.Return<ReadonlyArray<DocumentLinkRow>, Failure, Store> {
+  const store = yield* Store
+  const of = (documentable_type: "Opportunity" | "Invoice", ids: ReadonlyArray<number>) =>
+    ids.length === 0 ? Effect.succeed([]) : store.find(documents, { documentable_type, documentable_id: ids })
+  const made = [...(yield* of("Opportunity", jobs)), ...(yield* of("Invoice", bills))]
+  return made.length === 0 ? [] : yield* store.find(document_links, { document_id: made.map(({ id }) => id) })
+})
+/** Whoever accepted for an erased customer is erased with them, and what names the customer is shown to nobody else. */
 export const linkReactions = [
   reaction({
     on: [memberAnonymised],
@@ -93,11 +112,18 @@ export const linkReactions = [
       Effect.gen(function* () {
         const store = yield* Store
         const member_id = events.flatMap(({ data }) => [data.id, ...data.merged_ids])
-        const jobs = yield* store.find(opportunities, { member_id })
-        if (jobs.length === 0) return []
-        return yield* store.find(document_acceptances, { opportunity_id: jobs.map(({ id }) => id) })
+        const jobs = (yield* store.find(opportunities, { member_id })).map(({ id }) => id)
+        const bills = (yield* store.find(invoices, { member_id })).map(({ id }) => id)
+        return {
+          links: yield* linksNaming(jobs, bills),
+          rows: jobs.length === 0 ? [] : yield* store.find(document_acceptances, { opportunity_id: jobs })
+        }
       }),
-    decide: (_happened, rows) => Result.succeed(rows.map((row) => acceptanceErased.make({ id: row.document_id })))
+    decide: (_happened, { links, rows }) =>
+      Result.succeed([
+        ...links.map((link) => revoked(link)),
+        ...rows.map((row) => acceptanceErased.make({ id: row.document_id }))
+      ])
   })
 ]
 export const acceptanceEndpoints: ReadonlyArray<Endpoint> = [acceptances, verify]

@@ -271,6 +271,9 @@ describe.each(engines)("a quotation accepted at its link on %s", (engine) => {
     await house.sent(token, { name: "Ann Secretperson", accept: "1", email: "ann@secret.example" })
     await expect.poll(async () => (await house.acceptances(document_id))[0].download_url, poll).not.toBeNull()
     await house.did(200, "POST", `/members/${member_id}/anonymise`, {})
+    // What names the customer is shown to nobody else.
+    expect((await house.read(token)).status).toBe(404)
+    expect((await house.did(200, "GET", `/documents/${document_id}`)).document.public_link).toBeNull()
     expect(await house.acceptances(document_id)).toMatchObject([
       { name: "Anonymised", email: null, ip_address: null, user_agent: null, download_url: null }
     ])
