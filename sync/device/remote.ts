@@ -215,8 +215,8 @@ const errorBody = (body: unknown, status: number): RemoteError["body"] => {
   }
 }
 
-/** Loaded with the first pull: what works offline starts without it. */
-const electric = () => import("@electric-sql/client")
+/** What reads the journal's shape. Loaded with the first pull: what works offline starts without it. */
+export const loadShapeReader = () => import("@electric-sql/client")
 
 /**
  * One pull through Electric's client. Its callback must not throw: a failure stops the stream and is thrown from here.
@@ -231,7 +231,7 @@ const follow = async (
   from: { readonly offset: string; readonly handle: string | undefined },
   take: Parameters<Remote["pull"]>[2]
 ): Promise<void> => {
-  const { isChangeMessage, isControlMessage, ShapeStream } = await electric()
+  const { isChangeMessage, isControlMessage, ShapeStream } = await loadShapeReader()
   const stop = new AbortController()
   let fail: (error: unknown) => void = () => {}
   let finish: () => void = () => {}

@@ -107,6 +107,8 @@ const follow = async (context: CommandContext): Promise<number> => {
     })
   }
   const { waitForNews, watch } = await import("../../../sync/device/watch.ts")
+  // Now, and not with the first pull: another release may take the program's place meanwhile.
+  await (await import("../../../sync/device/remote.ts")).loadShapeReader()
   try {
     const ended = await watch({
       sync: () => device.sync(undefined, { patience_millis: 50 }),

@@ -40,8 +40,7 @@ const told = {
   requires_pin: Schema.optionalKey(Schema.Boolean)
 }
 export const linkChanged = eventType("document.link.changed", {
-  meaning:
-    "The public address of a document expires at another time, or asks for another PIN or for none: all of its columns.",
+  meaning: "A public address expires at another time, or asks for another PIN or for none: all of its columns.",
   data: () =>
     Schema.Struct({ id: Schema.Int, link_id: Schema.Int, set: someColumns(document_links), was: Schema.Struct(told) }),
   stream,
