@@ -209,5 +209,8 @@ export const seed_data: ReadonlyArray<Request> = [
   ...["quotation", "order_confirmation", "pick_list"].map((document_type) =>
     write("documents/generate", { document_type, documentable_type: "Opportunity", documentable_id: 10 })
   ),
-  write("documents/generate", { document_type: "invoice", documentable_type: "Invoice", documentable_id: 1 })
+  write("documents/generate", { document_type: "invoice", documentable_type: "Invoice", documentable_id: 1 }),
+  // Hired goods that are here, and can go back.
+  write("purchase_orders/4/receive", { lines: [{ item_id: 7, quantity: "2" }] }),
+  write("purchase_orders/6/receive", { lines: [{ item_id: 11, quantity: "3" }] })
 ]

@@ -150,7 +150,18 @@ export const openServer = async (parts: Parts): Promise<SimulatedServer> => {
   }
   const alone = async <A>(body: () => Promise<A>): Promise<A> => {
     await idle()
-    return body()
+    const doing = body()
+    // What was between two requests waits until the server is there again.
+    const done = doing.then(
+      () => {},
+      () => {}
+    )
+    reopening = done
+    try {
+      return await doing
+    } finally {
+      if (reopening === done) reopening = undefined
+    }
   }
   const backupPath = join(folder, "backup.sqlite")
   return {
