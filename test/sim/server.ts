@@ -140,7 +140,8 @@ export const openServer = async (parts: Parts): Promise<SimulatedServer> => {
     throw new Unreachable("sim", new Error("the server has crashed"))
   }
   const run: SimulatedServer["run"] = async (effect) => {
-    await reopening
+    // No gap where it runs: whoever starts it anew would not see this request.
+    while (reopening !== undefined) await reopening
     if (random.happens(faults.server_cut_off)) fuse.left ??= 1 + random.below(80)
     return within(effect)
   }
@@ -173,7 +174,7 @@ export const openServer = async (parts: Parts): Promise<SimulatedServer> => {
         () => undefined
       ),
     look: async (sql, values = []) => {
-      await reopening
+      while (reopening !== undefined) await reopening
       return within(Effect.flatMap(Store, (store) => store.run<Row>(sql, values)))
     },
     idle,
