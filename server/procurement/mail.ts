@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { paperLanguage } from "../../core/billing/paper/words.ts"
 import { sellerOf } from "../../core/billing/parties.ts"
 import { brandOf, fragmentsOf, mail_places } from "../../core/documents/branding/brand.ts"
-import { prepareDocument, type PreparedDocument } from "../../core/documents/content/prepare.ts"
+import type { PreparedDocument } from "../../core/documents/content/prepare.ts"
 import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import { Rejection } from "../../core/kernel/rejection.ts"
 import { type Settings, settingText } from "../../core/kernel/settings.ts"
@@ -19,6 +19,7 @@ import { drawn } from "../billing/draw.ts"
 import { GivenUp, type JobKind, jobKind, type JobOffer, jobOffer } from "../jobs/job-kind.ts"
 import { queueMail } from "../mail/jobs.ts"
 import { filledDocument } from "../documents/filled.ts"
+import { preparation } from "../documents/preparing.ts"
 import { serverContext } from "../server-context.ts"
 
 const standardOf = Effect.fnUntraced(function* (order: PurchaseOrderRow, settings: Settings) {
@@ -73,7 +74,8 @@ const textsOf = Effect.fnUntraced(function* (
 
 /** The order as PDF. One that cannot be drawn is not mailed without it. */
 const paperOf = Effect.fnUntraced(function* (mail: PurchaseOrderMail, order: PurchaseOrderRow, settings: Settings) {
-  const prepared = yield* prepareDocument(
+  const prepare = yield* preparation
+  const prepared = yield* prepare(
     {
       document_type: "purchase_order",
       documentable_id: order.id,

@@ -76,9 +76,9 @@ export const purchase_order_mutants: ReadonlyArray<Mutant> = [
   {
     name: "a unit goes back while it is packed",
     file: "core/procurement/receiving/give-back.ts",
-    within: "givenRows",
-    find: "yield* heldUnit(units, line, at, facts.holds)",
-    replace: "",
+    within: "heldUnit",
+    find: "holds.has(unit.id)",
+    replace: "unit.id < 0",
     killed_by: [{ file: goods_test, test: "a unit that is packed does not go back" }]
   },
   {

@@ -44,6 +44,8 @@ export const stockMoved = Effect.fnUntraced(function* (
 })
 
 const always: Period = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY }
+/** What databases take as an instant begins with the year 1. */
+const earliest_millis = Date.parse("0001-01-01T00:00:00.000Z")
 const windowOf = ({ ends_at, starts_at }: StockLevelRow): Period => ({
   from: starts_at === null ? always.from : millisOf(starts_at),
   to: ends_at === null ? always.to : millisOf(ends_at)
@@ -110,8 +112,12 @@ export const wanting = Effect.fnUntraced(function* (
       `c.product_id in (${some.map(bind).join(", ")})`,
       `c.store_id in (${store_ids.map(bind).join(", ")})`,
       "c.phase in ('draft', 'held', 'reserved', 'on_hire')",
-      ...(window.from === always.from ? [] : [`c.buffered_ends_at > ${bind(instantOf(window.from - slot_max))}`]),
-      ...(window.to >= openEndMillis ? [] : [`c.buffered_starts_at < ${bind(instantOf(window.to + slot_max))}`]),
+      ...(window.from - slot_max <= earliest_millis
+        ? []
+        : [`c.buffered_ends_at > ${bind(instantOf(window.from - slot_max))}`]),
+      ...(window.to + slot_max >= openEndMillis
+        ? []
+        : [`c.buffered_starts_at < ${bind(instantOf(window.to + slot_max))}`]),
       ...(is_mixed || which === "all"
         ? []
         : [`o.has_shortage = ${changes.some(({ is_more }) => is_more) ? "true" : "false"}`])

@@ -44,7 +44,11 @@ describe("the catalogue of events", () => {
 })
 
 const procurement_names = procurementKinds.map(({ name }) => name)
-const later_kinds = [...[...billingKinds, ...documentKinds].map(({ name }) => name), ...procurement_names]
+const later_kinds = [
+  ...[...billingKinds, ...documentKinds].map(({ name }) => name),
+  ...procurement_names,
+  "opportunity.item_sub_rented"
+]
 /** Each kind of billing once: two invoices, money that comes and goes, a credit, and a day that passes. */
 const billed = async ({ did, member, run }: House): Promise<void> => {
   const { id } = await member("Acme Events")
