@@ -99,6 +99,13 @@ const lent = async ({ did, member, run }: House): Promise<void> => {
   const attempt = { job_id: "test", number: 1, is_last: false, progress: () => Effect.void }
   await run(Effect.scoped(returnSweep.kind.run({ due_at: "2026-06-18T00:12:00.000Z" }, attempt)))
   await did(200, "POST", `${path}/return`, {})
+  const { product } = await did(201, "POST", "/products", { name: "Lamp", stock_method: 1, sub_rental_price: "50.00" })
+  const job = { subject: "Tower", store_id: 1, starts_at: "2027-08-01T09:00:00Z", ends_at: "2027-08-03T18:00:00Z" }
+  const opportunity = `/opportunities/${(await did(201, "POST", "/opportunities", job)).opportunity.id}`
+  const line = { name: "Lamp", item_id: product.id, quantity: 2, unit_price: "90.00" }
+  await did(201, "POST", `${opportunity}/items`, line)
+  const resolution = { resolution: "sub_hire", supplier_id: id, sub_rental: true }
+  await did(201, "POST", `${opportunity}/shortages/resolve`, resolution)
 }
 /** A quotation that a customer accepts at its public address. */
 const accepted = async ({ ask, did, member }: House): Promise<void> => {
