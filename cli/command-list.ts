@@ -11,7 +11,7 @@ export interface CommandEntry {
 
 export const commands: { readonly [word: string]: CommandEntry } = {
   login: {
-    usage_line: ["login URL --token T [--name DEVICE]", "make this machine's replica and fill it"],
+    usage_line: ["login URL [--code C | --token T]", "make this machine's replica and fill it"],
     load: () => import("./commands/login/login.ts")
   },
   sync: {
@@ -35,7 +35,7 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     noun: "availability"
   },
   shortages: {
-    usage_line: ["shortages [--from --to]", "where more is promised than there is"],
+    usage_line: ["shortages [wait|leave|waiting]", "where more is promised than there is; who waits"],
     load: () => import("./commands/shortages/shortages.ts")
   },
   quote: {
@@ -125,6 +125,11 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     load: () => import("./commands/mail/mail.ts")
   },
   doctor: { usage_line: ["doctor [--repair]", "check the replica"], load: () => import("./commands/doctor/doctor.ts") },
+  users: {
+    usage_line: ["users invite|reset-password|list|…", "people who work here; invite mails them a code to log in with"],
+    load: () => import("./commands/users/users.ts"),
+    noun: "users"
+  },
   webhooks: {
     usage_line: [
       "webhooks listen [--port P] [--secret S]",
@@ -132,6 +137,28 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     ],
     load: () => import("./commands/webhooks/webhooks.ts"),
     noun: "webhooks"
+  },
+  inbox: {
+    usage_line: [
+      "inbox [read|unread|show] [--all] [--watch]",
+      "what you were told: unread, marked as read, or as it comes; offline as listed last"
+    ],
+    load: () => import("./commands/inbox/inbox.ts")
+  },
+  notifications: {
+    usage_line: [
+      "notifications preferences|settings|set TYPE…",
+      "what people are told of, and by which channels: --email, --no-broadcast, --muted …"
+    ],
+    load: () => import("./commands/notifications/notifications.ts"),
+    noun: "notifications"
+  },
+  usage: {
+    usage_line: [
+      "usage [export|logs] [--by token|day|…]",
+      "what the API was asked, day by day: a table, a file, single calls"
+    ],
+    load: () => import("./commands/usage/usage.ts")
   },
   serve: {
     usage_line: ["serve", "the server itself; --help tells what it can be set to"],

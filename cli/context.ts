@@ -53,6 +53,8 @@ export interface CommandContext {
   readonly request: (asking: ApiRequest) => Promise<QueryResult>
   /** An answer of the server even where the replica has one; with --offline as `request`. */
   readonly requestAtServer: (asking: ApiRequest) => Promise<QueryResult>
+  /** Where the server is, and the token it is asked with. Refused where the network may not be used. */
+  readonly server: () => Promise<ServerPlace>
   /** An answer below 400; a refusal is thrown as a `CliError`. */
   readonly ask: (asking: ApiRequest) => Promise<QueryResult>
   /** The body of an answer below 400. */
@@ -105,6 +107,7 @@ export const openContext = (options: Globals, env: Environment = process.env): C
     },
     request,
     requestAtServer,
+    server: serverPlace(place, replica),
     ask,
     read: async (path, query = []) => objectBody((await ask({ method: "GET", path, query })).body),
     device: replica.device,
@@ -146,21 +149,33 @@ const replicaOf = (place: Place): Replica => {
 interface AskedServer {
   readonly ask: (request: RemoteRequest) => Promise<Answer>
 }
+export interface ServerPlace {
+  /** Without a slash at its end. */
+  readonly url: string
+  readonly token: string
+}
 /** The server by the options, the profile or the environment; refused where the network may not be used. */
-const serverFor =
+const serverPlace =
   ({ env, offline, options, profile }: Place, replica: Replica) =>
-  async (): Promise<AskedServer> => {
+  async (): Promise<ServerPlace> => {
     if (offline)
       throw new CliError(exit_codes.network, "This needs the server, and --offline forbids to ask it.", {
         way_out: "Leave out --offline when there is a network."
       })
-    const { serverAt } = await import("./remote.ts")
+    const { serverUrl } = await import("./remote.ts")
     const own = options.url === undefined && replica.exists() ? (await replica.device()).profile : undefined
     const url = options.url ?? own?.url ?? env["FLIGHTCASE_URL"]
     const token = options.token ?? own?.token ?? env["FLIGHTCASE_TOKEN"]
     if (url === undefined || url === "") throw notLoggedIn(profile())
-    return serverAt(url, token ?? "")
+    return { url: serverUrl(url), token: token ?? "" }
   }
+const serverFor = (place: Place, replica: Replica) => {
+  const named = serverPlace(place, replica)
+  return async (): Promise<AskedServer> => {
+    const { token, url } = await named()
+    return (await import("./remote.ts")).serverAt(url, token)
+  }
+}
 
 /** Requests to the replica where it can answer, otherwise to the server. */
 const requestsOver = (place: Place, replica: Replica): Pick<CommandContext, "request" | "requestAtServer"> => {
@@ -220,7 +235,11 @@ const requestsOver = (place: Place, replica: Replica): Pick<CommandContext, "req
   }
   return {
     request,
-    requestAtServer: async (asking) => (offline ? request(asking) : (await server()).ask(requestOf(asking)))
+    // A plan is made here or not at all: the server would do it.
+    requestAtServer: async (asking) =>
+      offline || (options.plan === true && asking.method !== "GET")
+        ? request(asking)
+        : (await server()).ask(requestOf(asking))
   }
 }
 

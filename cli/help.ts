@@ -16,7 +16,7 @@ const examples = [
  * `other_nouns`.
  */
 const noun_groups: ReadonlyArray<readonly [title: string, nouns: ReadonlyArray<string>]> = [
-  ["Deals", ["opportunities", "members", "activities", "accounting"]],
+  ["Deals", ["opportunities", "shortage-waits", "members", "activities", "accounting"]],
   [
     "Catalogue",
     [
@@ -53,15 +53,18 @@ const noun_groups: ReadonlyArray<readonly [title: string, nouns: ReadonlyArray<s
   [
     "People and server",
     [
-      "users",
       "roles",
       "permissions",
       "tokens",
+      "login-codes",
       "abilities",
       "actions",
       "calendar-feeds",
       "inbound-sources",
       "webhook-events",
+      "notification-preferences",
+      "notification-settings",
+      "request-logs",
       "endpoints",
       "system",
       "jobs"

@@ -27,6 +27,10 @@ export const promptText = async (
     ])
   ).answer.trim()
 
+/** A line that nobody looking on can read. */
+export const promptSecret = async (message: string): Promise<string> =>
+  (await prompt([{ type: "password", name: "answer", message: oneLine(message), mask: "*" }])).answer.trim()
+
 export const confirm = async (message: string): Promise<boolean> =>
   (await prompt([{ type: "confirm", name: "answer", message: oneLine(message), default: false }])).answer
 

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto"
 import { existsSync } from "node:fs"
 import { writeFile } from "node:fs/promises"
+import { dirname } from "node:path"
 import { shownFileName } from "../core/values/file-name.ts"
 import type { CommandContext } from "./context.ts"
 import { CliError, exit_codes, usageError } from "./exit-codes.ts"
@@ -36,6 +37,7 @@ export const writeAs = async (name: string, content: Uint8Array, given: string |
   const file = given ?? shownFileName(name)
   if (given === undefined && existsSync(file))
     throw usageError(`${file} is here already.`, "Name another file with -o; that one is then written over.")
+  if (!existsSync(dirname(file))) throw usageError(`There is no folder ${dirname(file)} to write ${file} to.`)
   await writeFile(file, content, given === undefined ? { flag: "wx" } : {})
   return file
 }

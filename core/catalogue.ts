@@ -11,6 +11,7 @@ import { catalogueOf, type Catalogue, type Slice } from "./kernel/catalogue.ts"
 import { kitsSlice } from "./kits/api.ts"
 import { opportunitiesSlice } from "./opportunities/api.ts"
 import { personalDataSlice } from "./personal-data/api.ts"
+import { notificationsSlice } from "./notifications/api.ts"
 import { procurementSlice } from "./procurement/api.ts"
 import { productMergeSlice } from "./product-merge/api.ts"
 import { productsSlice } from "./products/api.ts"
@@ -76,6 +77,7 @@ export const slices: ReadonlyArray<Slice> = [
   billingSlice,
   procurementSlice,
   documentsSlice,
-  attachmentsSlice
+  attachmentsSlice,
+  notificationsSlice
 ]
 export const catalogue: Catalogue = catalogueOf(slices)

@@ -28,6 +28,7 @@ import { type Log, silentLog } from "./log.ts"
 import * as Postgres from "./pg/client.ts"
 import { makeRenderer } from "./print/renderer.ts"
 import { makeReferenceCache } from "./reference-cache.ts"
+import { makeLimits } from "./limits/limits.ts"
 import { listen } from "./pg/listen.ts"
 import { type HttpRequest, makePipeline, type HttpResponse } from "./pipeline.ts"
 import type { ServerSlice } from "./server-slice.ts"
@@ -56,6 +57,8 @@ export interface ServerOptions {
   readonly log?: Log
   /** What it may reach of the world; by default nothing but its own folder. */
   readonly outside?: Outside
+  /** False: calls are not metered. For benchmarks alone, which measure what that costs. */
+  readonly metered?: boolean
   /** Slices beside those the server always has. */
   readonly slices?: ReadonlyArray<ServerSlice>
   /** Services in place of the runtime's own, such as a clock in tests. */
@@ -88,7 +91,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
   const log = options.log ?? silentLog
   const catalogue: Catalogue = catalogueOf(
     withRateLimits(core, options).concat(
-      serverSlices(() => catalogue),
+      serverSlices(() => catalogue, options),
       options.slices ?? []
     )
   )
@@ -128,6 +131,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
   let listening_at: string | undefined
   let health: Health | undefined
   let jobs: Jobs | undefined
+  let stopping = false
   const server = ServerContext.of({
     key: options.key,
     log,
@@ -142,7 +146,12 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     onCommit: (listener) => {
       listeners.add(listener)
       return () => listeners.delete(listener)
-    }
+    },
+    rowsWritten: () => {
+      tellListeners()
+      peers?.notify(false)
+    },
+    isStopping: () => stopping
   })
 
   const plain = serverRuntime({ catalogue, commandId: randomUUIDv7, secrets: secretBox(options.key, "settings") })
@@ -180,7 +189,13 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     })
   ).pipe(Layer.provide(plain))
 
+  const limits = makeLimits({
+    shared: options.database.kind === "pg",
+    run: (effect) => runtime.runPromise(effect),
+    log
+  })
   const services = [
+    limits.services,
     ...slices.flatMap((slice) => slice.services?.(server) ?? []),
     ...(options.services === undefined ? [] : [options.services])
   ]
@@ -261,6 +276,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     slices,
     authentication,
     settings: settings_cache.settings,
+    limits,
     log,
     newRequestId: randomUUID,
     runInBackground,
@@ -285,7 +301,10 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
     listensAt: (url) => {
       listening_at = url
     },
-    wake: tellListeners,
+    wake: () => {
+      stopping = true
+      tellListeners()
+    },
     close: async () => {
       await runtime.runPromise(Scope.close(scope, Exit.void))
       await Promise.allSettled(background_work)

@@ -53,6 +53,7 @@ export const bootstrap = Effect.fnUntraced(function* (
           user_id: owner_user_id,
           expires_at: null,
           rate_limit_per_minute: null,
+          monthly_units: null,
           hash: hashOf(secret),
           last_used_at: null,
           revoked_at: null,

@@ -41,7 +41,9 @@ export async function* partsOf(
 ): AsyncGenerator<Uint8Array> {
   if (asked.parts === undefined) {
     const whole = await asked.body(upload_bytes_max + 2 * json_body_bytes_max)
-    if (whole !== "too long") yield whole
+    if (whole === "too long") return
+    taken(whole.length)
+    yield whole
     return
   }
   for await (const part of asked.parts()) {

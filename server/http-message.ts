@@ -13,9 +13,10 @@ export interface HttpRequest {
   /** The body's bytes as they come, instead of `body`; reading may stop early. */
   readonly parts?: () => AsyncIterable<Uint8Array>
 }
-/** Content on its way from a store of files. */
+/** Content on its way from a store of files, or one that goes on until either side ends it. */
 export interface StreamedBody {
-  readonly size_bytes: number
+  /** Undefined where only its end tells. */
+  readonly size_bytes: number | undefined
   readonly stream: Stream.Stream<Uint8Array, unknown>
 }
 export interface HttpResponse {

@@ -79,7 +79,10 @@ export const listenOn = async ({ host, port, log, trusted_proxies = 0, answer }:
       parts: () => ({ [Symbol.asyncIterator]: () => partsOf(request) })
     }
     return Effect.matchCauseEffect(Effect.interruptible(answer(asked)), {
-      onSuccess: (reply) => responseTo(request, reply, stopping),
+      onSuccess: (reply) => {
+        if (isEndless(reply)) cutWhenStuck(request.socket)
+        return responseTo(request, reply, stopping)
+      },
       onFailure: (cause) => {
         if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
         log.at("error", "request failed outside the pipeline", { error: Cause.squash(cause) })
@@ -193,6 +196,14 @@ const bodyOf = (request: IncomingMessage, max: number): Promise<Uint8Array | "to
   })
 }
 
+const isEndless = ({ body }: HttpResponse): boolean =>
+  typeof body === "object" && "stream" in body && body.size_bytes === undefined
+/** A client that reads nothing of what is written to it would hold its connection, and what waits for it, for ever. */
+const stuck_millis = 60_000
+const cutWhenStuck = (socket: Socket): void => {
+  socket.setTimeout(stuck_millis, () => socket.destroy())
+}
+
 const partsOf = (request: IncomingMessage): AsyncIterator<Uint8Array> => request.iterator({ destroyOnReturn: false })
 
 const failure: HttpResponse = {
@@ -242,12 +253,25 @@ const responseOf = (
   const options = { status, headers, contentType: headers["content-type"] }
   // As text it leaves in one write with its headers.
   if (typeof body === "string") return HttpServerResponse.text(body, options)
-  return "stream" in body
-    ? HttpServerResponse.stream(ofLength(body), { ...options, contentLength: body.size_bytes })
-    : HttpServerResponse.uint8Array(body, options)
+  return "stream" in body ? streamed(body, options) : HttpServerResponse.uint8Array(body, options)
 }
+/**
+ * What has no known length ends its connection with it: a server that stops does not wait for what its client might ask
+ * next.
+ */
+const streamed = (
+  { size_bytes, stream }: StreamedBody,
+  options: {
+    readonly status: number
+    readonly headers: HttpResponse["headers"]
+    readonly contentType: string | undefined
+  }
+): HttpServerResponse.HttpServerResponse =>
+  size_bytes === undefined
+    ? HttpServerResponse.stream(stream, { ...options, headers: { ...options.headers, connection: "close" } })
+    : HttpServerResponse.stream(ofLength(size_bytes, stream), { ...options, contentLength: size_bytes })
 /** Ends in a failure where less comes than was announced: its client must not wait for the rest. */
-const ofLength = ({ size_bytes, stream }: StreamedBody): Stream.Stream<Uint8Array, unknown> =>
+const ofLength = (size_bytes: number, stream: StreamedBody["stream"]): Stream.Stream<Uint8Array, unknown> =>
   Stream.suspend(() => {
     let sent = 0
     return Stream.concat(

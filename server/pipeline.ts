@@ -3,31 +3,36 @@
  * of rows, permission, body and rule. It uses no socket, so that tests and other programs can call it as well.
  */
 import { Cause, Clock, Effect, Exit } from "effect"
-import { SqlError } from "effect/sql"
+import type { SqlError } from "effect/sql"
 import type { Catalogue } from "../core/kernel/catalogue.ts"
 import { dispatch, match } from "../core/kernel/dispatch.ts"
 import type { Answer, Endpoint, Failure } from "../core/kernel/endpoint.ts"
-import { bodyOf, Rejection, statusOf, unauthenticated } from "../core/kernel/rejection.ts"
+import { Rejection, unauthenticated } from "../core/kernel/rejection.ts"
 import { type Settings, settingNumber } from "../core/kernel/settings.ts"
 import type { CommandRuntime } from "../core/kernel/command-runtime.ts"
 import type { Store } from "../core/kernel/store/store.ts"
 import type { Viewer } from "../core/kernel/viewer.ts"
-import { instantOf } from "../core/values/time.ts"
 import { revoked_message } from "../sync/server/push.ts"
 import { authorizeCall } from "../core/kernel/engine.ts"
 import { json_body_bytes_max } from "../core/kernel/body-limits.ts"
 import { mediaType, type ReadBody, readBody, tooLarge } from "./body.ts"
 import type { BodyBudget } from "./body-budget.ts"
+import { answerTo } from "./failure-answer.ts"
 import { partsOf, readForm } from "./form.ts"
 import type { HttpRequest, HttpResponse } from "./http-message.ts"
 import type { ServerContext } from "./server-context.ts"
 import type { Log } from "./log.ts"
 import { networkOf } from "./client-address.ts"
 import { replyOf, streamedReply } from "./reply.ts"
-import { makeRateLimiter, type RateLimitState } from "./rate-limit.ts"
+import type { Limits } from "./limits/limits.ts"
+import type { RateLimitState } from "./limits/minute.ts"
+import { unitsOf } from "./limits/month.ts"
+import type { QuotaState } from "./limits/quota.ts"
+import { quotaUsed, tooMany } from "./limits/refusals.ts"
 import { RawRequest } from "./raw-request.ts"
-import type { AnsweredServerCall, Headers, ServerCall, ServerEndpoint, ServerSlice } from "./server-slice.ts"
-import { type StorageFailure, storage_retry_seconds, storageText } from "./storage-fault.ts"
+import type { Headers, ServerCall, ServerEndpoint, ServerSlice } from "./server-slice.ts"
+import { told, tellingOf } from "./answered.ts"
+import type { StorageFailure } from "./storage-fault.ts"
 import type { Authentication } from "./tokens/authenticate.ts"
 
 export type { HttpRequest, HttpResponse } from "./http-message.ts"
@@ -37,6 +42,7 @@ export interface PipelineOptions {
   readonly slices: ReadonlyArray<ServerSlice>
   readonly authentication: Authentication
   readonly settings: Effect.Effect<Settings, Failure, Store>
+  readonly limits: Pick<Limits, "rate" | "quota">
   readonly log: Log
   readonly newRequestId: () => string
   readonly bodies: BodyBudget
@@ -67,26 +73,35 @@ interface Trace {
   readonly asked: HttpRequest
   readonly path: string
   endpoint: Endpoint | undefined
+  /** The endpoint its path and method name, whether or not the caller was let in. */
+  asked_for: Endpoint | undefined
   viewer: Viewer | undefined
   standing: RateLimitState | undefined
+  /** Of the token's month, where it has a quota. */
+  quota: QuotaState | undefined
+  /** Counts what the answer costs against the quota. */
+  settle: ((units: number) => void) | undefined
   request_bytes: number
+  /** How a change ended, until its caller is answered: it counts though they hung up. */
+  ended: Exit.Exit<Answer, Failure> | undefined
   /** Releases the bytes reserved for its body. */
   giveBack: (() => void) | undefined
 }
 
 export const makePipeline = (options: PipelineOptions): ((asked: HttpRequest) => Serving) => {
   const { catalogue, authentication, log } = options
-  const limiter = makeRateLimiter()
+  const { quota, rate } = options.limits
   const around = options.slices.flatMap((slice) => slice.around ?? [])
-  const answered = options.slices.flatMap((slice) => slice.answered ?? [])
+  const finished = tellingOf(log, options.slices)
 
   const serve = (trace: Trace): Effect.Effect<Answer, Failure, Store | CommandRuntime | ServerContext> =>
     Effect.gen(function* () {
       const { asked, path } = trace
       const found = match(catalogue, asked.method, path)
+      if (!(found instanceof Rejection)) trace.asked_for = found.endpoint
       const open = found instanceof Rejection || !found.endpoint.public ? undefined : found.endpoint
       const refusal =
-        open === undefined ? yield* admit(trace) : open.unlimited ? undefined : yield* admitNobody(trace, open)
+        open === undefined ? yield* admit(trace, found) : open.unlimited ? undefined : yield* admitNobody(trace, open)
       if (refusal !== undefined) return yield* refusal
       if (found instanceof Rejection) return yield* found
       trace.endpoint = found.endpoint
@@ -109,22 +124,21 @@ export const makePipeline = (options: PipelineOptions): ((asked: HttpRequest) =>
           : Effect.provideService(dispatch(call), RawRequest, { headers: asked.headers, bytes: raw_bytes })
       const whole = around.reduceRight((next, wrap) => wrap(call, next), run)
       // A client that hangs up interrupts a read, never a change.
-      return yield* found.endpoint.method === "GET" ? whole : Effect.uninterruptible(whole)
+      if (found.endpoint.method === "GET") return yield* whole
+      const ending = Effect.onExit(whole, (exit) => Effect.sync(() => void (trace.ended = exit)))
+      return yield* Effect.uninterruptible(ending)
     })
 
   /** 401, then 429. */
-  const admit = Effect.fnUntraced(function* (trace: Trace) {
+  const admit = Effect.fnUntraced(function* (trace: Trace, found: ReturnType<typeof match>) {
     const secret = bearerIn(trace.asked.headers)
     const bearer = secret === undefined ? undefined : yield* authentication.bearerOf(secret, trace.clock_millis)
     const settings = yield* options.settings
     if (bearer === undefined) {
       // Only requests without a valid token are counted by address: others behind the same address cannot lock out a
       // valid one.
-      trace.standing = limiter.count(
-        `address ${clientOf(trace)}`,
-        settingNumber(settings, "api", "anonymous_rate_limit"),
-        trace.clock_millis
-      )
+      const limit = settingNumber(settings, "api", "anonymous_rate_limit")
+      trace.standing = yield* known(rate.count(`address ${clientOf(trace)}`, limit, trace.clock_millis))
       if (trace.standing.exceeded)
         return tooMany(trace.standing, "Too many requests without a valid token from this address; wait a minute.")
       return unauthenticated(
@@ -133,126 +147,132 @@ export const makePipeline = (options: PipelineOptions): ((asked: HttpRequest) =>
     }
     trace.viewer = bearer.viewer
     const token_id = bearer.viewer.token_id
-    trace.standing = limiter.count(
+    const counted = rate.count(
       token_id ?? `user ${bearer.viewer.user_id}`,
       bearer.rate_limit_per_minute ?? settingNumber(settings, "api", "rate_limit"),
       trace.clock_millis
     )
     const noting = token_id === null ? undefined : authentication.used(token_id, trace.clock_millis)
     if (noting !== undefined) options.runInBackground(noting)
+    trace.standing = counted instanceof Promise ? yield* known(counted) : counted
     if (trace.standing.exceeded)
       return tooMany(trace.standing, `Too many requests; this token may make ${trace.standing.limit} a minute.`)
-    return bearer.device_revoked
-      ? new Rejection({ kind: "forbidden", message: revoked_message, errors: { replica: ["revoked"] } })
-      : undefined
+    if (bearer.device_revoked)
+      return new Rejection({ kind: "forbidden", message: revoked_message, errors: { replica: ["revoked"] } })
+    const limit = bearer.monthly_units ?? settingNumber(settings, "api", "monthly_units")
+    return limit === 0 || token_id === null || !trace.path.startsWith("/api/v1")
+      ? undefined
+      : yield* admitOfMonth(trace, found, { token_id, limit, own_limit: bearer.monthly_units !== null })
+  })
+  const admitOfMonth = Effect.fnUntraced(function* (
+    trace: Trace,
+    found: ReturnType<typeof match>,
+    { token_id, limit, own_limit }: { readonly token_id: number; readonly limit: number; readonly own_limit: boolean }
+  ) {
+    const endpoint = found instanceof Rejection ? undefined : found.endpoint
+    const { settle, state } = yield* known(
+      quota.admit({
+        token_id,
+        limit,
+        weight: weightOf(endpoint),
+        passes: passes_quota.test(trace.path),
+        now: trace.clock_millis
+      })
+    )
+    trace.quota = state
+    trace.settle = settle
+    return state.exceeded ? quotaUsed(state, own_limit) : undefined
   })
 
   /** Public endpoints such as signed links limit failed requests, so that nobody can try many signatures. */
   // Counted per endpoint: an outdated link that calendars of an office keep requesting must not stop its health checks.
   const missesOf = (trace: Trace, { name }: Endpoint): string => `misses ${clientOf(trace)} ${name}`
   const admitNobody = Effect.fnUntraced(function* (trace: Trace, endpoint: Endpoint) {
-    trace.standing = limiter.look(
+    trace.standing = rate.look(
       missesOf(trace, endpoint),
       settingNumber(yield* options.settings, "api", "anonymous_rate_limit"),
       trace.clock_millis
     )
-    return trace.standing.exceeded
-      ? tooMany(trace.standing, "Too many tries from this address; wait a minute.")
-      : undefined
+    return trace.standing.exceeded ? tooMany(trace.standing, too_many_tries) : undefined
   })
 
-  const finished = (trace: Trace, reply: HttpResponse): void => {
-    const { asked, endpoint, viewer } = trace
-    const duration_ms = performance.now() - trace.started_millis
-    // Secrets stay out of the log: queries hold signatures, paths of public endpoints hold keys.
-    const shown = endpoint?.public === true ? endpoint.path : trace.path.slice(0, 500)
-    log.at("info", "request", {
-      request_id: trace.request_id,
-      method: asked.method,
-      path: shown,
-      status: reply.status,
-      duration_ms: Math.round(duration_ms * 10) / 10,
-      user_id: viewer?.user_id ?? null,
-      token_id: viewer?.token_id ?? null
-    })
-    if (answered.length === 0 || !trace.path.startsWith("/api/v1")) return
-    const agent = asked.headers["user-agent"]
-    const ability = endpoint?.ability ?? null
-    const record: AnsweredServerCall = {
-      request_id: trace.request_id,
-      method: asked.method,
-      target: asked.target,
-      endpoint: endpoint?.name ?? null,
-      ability:
-        ability === null || typeof ability === "string"
-          ? ability
-          : (ability.find((one) => viewer?.abilities.has(one)) ?? ability[0] ?? null),
-      metering_weight: endpoint?.metering_weight ?? 1,
-      user_id: viewer?.user_id ?? null,
-      token_id: viewer?.token_id ?? null,
-      status: reply.status,
-      started_at: instantOf(trace.clock_millis),
-      duration_ms: Math.round(duration_ms),
-      request_bytes: trace.request_bytes,
-      response_bytes:
-        reply.body === undefined
-          ? 0
-          : typeof reply.body === "string"
-            ? Buffer.byteLength(reply.body)
-            : "stream" in reply.body
-              ? reply.body.size_bytes
-              : reply.body.length,
-      remote_address: asked.remote_address,
-      user_agent: typeof agent === "string" ? agent.slice(0, 500) : null
-    }
-    for (const tell of answered) tell(record)
+  /** Counts a miss; when others elsewhere used up what this address may miss, that is the answer. */
+  const counted = Effect.fnUntraced(function* (answer: Answer, trace: Trace) {
+    const { endpoint, standing } = trace
+    if (endpoint === undefined || standing === undefined) return answer
+    // A slow body may have taken minutes: it counts in the present one.
+    const now = yield* Clock.currentTimeMillis
+    trace.standing = yield* known(rate.count(missesOf(trace, endpoint), standing.limit, now))
+    return trace.standing.exceeded
+      ? answerTo(Cause.fail(tooMany(trace.standing, too_many_tries)), trace, options)
+      : answer
+  })
+
+  const answering = Effect.fnUntraced(function* (trace: Trace) {
+    const exit = yield* Effect.exit(serve(trace)).pipe(Effect.ensuring(Effect.sync(() => trace.giveBack?.())))
+    const served = Exit.isSuccess(exit) ? exit.value : answerTo(exit.cause, trace, options)
+    const answer = isMiss(served, trace) ? yield* counted(served, trace) : served
+    const reply =
+      answer.streamed === undefined
+        ? replyOf(answer, trace)
+        : yield* streamedReply(answer, trace, (cause) => answerTo(cause, trace, options))
+    trace.settle?.(unitsOf(weightOf(trace.asked_for), reply.status))
+    trace.ended = undefined
+    return told(trace, reply, finished)
+  })
+  /** Its client hung up. What was changed counts, and is told, as if they had been answered. */
+  const abandoned = (trace: Trace, now: number): void => {
+    const { asked_for, ended, endpoint, standing } = trace
+    if (ended === undefined) return trace.settle?.(0)
+    trace.ended = undefined
+    const answer = Exit.isSuccess(ended) ? ended.value : answerTo(ended.cause, trace, options)
+    if (isMiss(answer, trace) && endpoint !== undefined && standing !== undefined)
+      void rate.count(missesOf(trace, endpoint), standing.limit, now)
+    trace.settle?.(unitsOf(weightOf(asked_for), answer.status))
+    finished(trace, answer.status, 0)
   }
 
   return (asked) =>
-    Effect.gen(function* () {
+    Effect.flatMap(Clock.currentTimeMillis, (clock_millis) => {
       const trace: Trace = {
         asked,
         request_id: requestIdIn(asked.headers) ?? options.newRequestId(),
         path: pathOf(asked.target),
         started_millis: performance.now(),
-        clock_millis: yield* Clock.currentTimeMillis,
+        clock_millis,
         endpoint: undefined,
+        asked_for: undefined,
         viewer: undefined,
         standing: undefined,
+        quota: undefined,
+        settle: undefined,
         request_bytes: 0,
+        ended: undefined,
         giveBack: undefined
       }
-      const exit = yield* Effect.exit(serve(trace)).pipe(Effect.ensuring(Effect.sync(() => trace.giveBack?.())))
-      const answer = Exit.isSuccess(exit) ? exit.value : answerTo(exit.cause, trace, options)
-      if (
-        trace.endpoint?.public === true &&
-        answer.status >= 400 &&
-        answer.status < 500 &&
-        trace.standing !== undefined
-      ) {
-        limiter.count(missesOf(trace, trace.endpoint), trace.standing.limit, trace.clock_millis)
-      }
-      const reply =
-        answer.streamed === undefined
-          ? replyOf(answer, trace)
-          : yield* streamedReply(answer, trace, (cause) => answerTo(cause, trace, options))
-      finished(trace, reply)
-      return reply
+      return Effect.onInterrupt(answering(trace), () =>
+        Effect.map(Clock.currentTimeMillis, (now) => abandoned(trace, now))
+      )
     })
 }
+
+/**
+ * Nobody may be left with work that cannot be sent, nor with a quota too low to be raised: it is set by settings and
+ * tokens.
+ */
+const passes_quota = /^\/api\/v1\/(sync|settings|tokens)(\/|$)/
 
 /** The client of a request without a token: an IPv4 address, or the /64 of an IPv6 address. */
 const clientOf = ({ asked }: Trace): string => networkOf(asked.remote_address)
 
-const tooMany = (standing: RateLimitState, message: string): Rejection =>
-  new Rejection({
-    kind: "too_many",
-    message,
-    headers: {
-      "retry-after": String(standing.retry_after_seconds),
-      "x-ratelimit-reset": String(standing.reset_at_seconds)
-    }
-  })
+const too_many_tries = "Too many tries from this address; wait a minute."
+const isMiss = ({ status }: Answer, { endpoint, standing }: Trace): boolean =>
+  endpoint?.public === true && standing !== undefined && status >= 400 && status < 500
+
+/** What most requests need not wait for. */
+const known = <A>(value: A | Promise<A>): Effect.Effect<A> =>
+  value instanceof Promise ? Effect.promise(() => value) : Effect.succeed(value)
+const weightOf = (endpoint: Endpoint | undefined): number => endpoint?.metering_weight ?? 1
 
 /**
  * Reads the body. A long one is read only after the permission check and within the budget for long bodies; files of a
@@ -294,60 +314,6 @@ const tooBusy = new Rejection({
   message: "The server is busy with other long requests; try again.",
   headers: { "retry-after": "2" }
 })
-
-/** The response to a failure: rejections as they are, temporary database faults as 503, anything else as 500. */
-const answerTo = (
-  cause: Cause.Cause<Failure>,
-  trace: Trace,
-  { log, storageFault: storageFailure }: PipelineOptions
-): Answer => {
-  const failure = Cause.findErrorOption(cause)
-  if (failure._tag === "Some" && failure.value instanceof Rejection) {
-    const { kind, headers } = failure.value
-    return {
-      status: statusOf[kind],
-      body: { ...bodyOf(failure.value) },
-      ...(headers === undefined && kind !== "unauthenticated"
-        ? {}
-        : { headers: { ...(kind === "unauthenticated" ? { "www-authenticate": "Bearer" } : {}), ...headers } })
-    }
-  }
-  const details = { request_id: trace.request_id, method: trace.asked.method, endpoint: trace.endpoint?.name ?? null }
-  const storage =
-    failure._tag === "Some" && failure.value instanceof SqlError.SqlError ? storageFailure(failure.value) : undefined
-  if (storage !== undefined) {
-    log.at("error", "database cannot record", { ...details, reason: storage })
-    return {
-      status: 503,
-      body: { message: storageText[storage] },
-      headers: { "retry-after": String(storage_retry_seconds) }
-    }
-  }
-  if (failure._tag === "Some" && failure.value instanceof SqlError.SqlError && passes(failure.value)) {
-    log.at("error", "database unavailable", {
-      ...details,
-      reason: failure.value.reason._tag,
-      message: failure.value.reason.message
-    })
-    return {
-      status: 503,
-      body: { message: "The database cannot be reached or is busy; try again." },
-      headers: { "retry-after": "1" }
-    }
-  }
-  if (Cause.hasInterruptsOnly(cause)) {
-    log.at("debug", "request given up", details)
-    return { status: 503, body: { message: "The server is stopping; try again." }, headers: { "retry-after": "1" } }
-  }
-  log.at("error", "request failed", { ...details, error: Cause.squash(cause) })
-  return { status: 500, body: { message: `Something went wrong here. Name ${trace.request_id} when you report it.` } }
-}
-const passes = ({ reason }: SqlError.SqlError): boolean =>
-  reason._tag === "ConnectionError" ||
-  reason._tag === "LockTimeoutError" ||
-  reason._tag === "StatementTimeoutError" ||
-  reason._tag === "SerializationError" ||
-  reason._tag === "DeadlockError"
 
 /** The path of a request line's target, whatever form it takes. */
 export const pathOf = (target: string): string => {

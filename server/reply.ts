@@ -3,13 +3,16 @@ import { type Cause, Effect, Exit } from "effect"
 import type { Answer, Failure } from "../core/kernel/endpoint.ts"
 import { rangeIn } from "./byte-range.ts"
 import type { HttpRequest, HttpResponse } from "./http-message.ts"
-import type { RateLimitState } from "./rate-limit.ts"
+import type { RateLimitState } from "./limits/minute.ts"
+import type { QuotaState } from "./limits/quota.ts"
+import { limitHeaders } from "./limits/refusals.ts"
 
 /** What of a request its response is made from. */
 interface Replied {
   readonly request_id: string
   readonly asked: HttpRequest
   readonly standing: RateLimitState | undefined
+  readonly quota: QuotaState | undefined
 }
 
 /** The response to an answer that is not streamed. */
@@ -36,14 +39,15 @@ export const streamedReply = Effect.fnUntraced(function* (
   const { size_bytes } = streamed
   const headers = headersOf(answer, trace)
   if (isKnown(headers["etag"], trace.asked)) return unchanged(headers)
-  const range = rangeIn(trace.asked.headers, size_bytes, headers["etag"])
+  const range = size_bytes === undefined ? undefined : rangeIn(trace.asked.headers, size_bytes, headers["etag"])
   if (range === "unsatisfiable") {
     const body = { message: `The file has ${size_bytes} bytes; the part asked for lies beyond.` }
     return replyOf({ status: 416, body, headers: { "content-range": `bytes */${size_bytes}` } }, trace)
   }
   const opened = yield* Effect.exit(streamed.open(range))
   if (Exit.isFailure(opened)) return replyOf(answerTo(opened.cause), trace)
-  if (range === undefined) return { status: answer.status, headers, body: { size_bytes, stream: opened.value } }
+  if (range === undefined || size_bytes === undefined)
+    return { status: answer.status, headers, body: { size_bytes, stream: opened.value } }
   return {
     status: 206,
     headers: { ...headers, "content-range": `bytes ${range.first}-${range.last}/${size_bytes}` },
@@ -59,11 +63,8 @@ const headersOf = (answer: Answer, trace: Replied): { readonly [name: string]: s
     // Responses with an ETag may be cached and revalidated.
     ...(answer.headers?.["etag"] === undefined ? { "cache-control": "no-store" } : {}),
     "x-content-type-options": "nosniff",
-    "x-request-id": trace.request_id
-  }
-  if (trace.standing !== undefined) {
-    headers["x-ratelimit-limit"] = String(trace.standing.limit)
-    headers["x-ratelimit-remaining"] = String(trace.standing.remaining)
+    "x-request-id": trace.request_id,
+    ...limitHeaders(trace.standing, trace.quota)
   }
   if (answer.headers !== undefined)
     for (const [name, value] of Object.entries(answer.headers)) headers[name.toLowerCase()] = value

@@ -30,6 +30,10 @@ export interface ServerContextShape {
    * Calls the listener after each commit that added to the journal, on any server; returns the function that stops it.
    */
   readonly onCommit: (listener: () => void) => () => void
+  /** To be called after a commit that others wait for and that added nothing to the journal: calls those listeners. */
+  readonly rowsWritten: () => void
+  /** The server is about to stop: what goes on until somebody ends it is to end now. Listeners are called with it. */
+  readonly isStopping: () => boolean
 }
 export class ServerContext extends Context.Service<ServerContext, ServerContextShape>()("flightcase/server/Hosting") {}
 

@@ -33,6 +33,8 @@ export interface AnsweredServerCall {
   readonly method: string
   /** Path and query as asked. */
   readonly target: string
+  /** The path as it may be written down: of paths that hold a key, their pattern. */
+  readonly uri: string
   /** The endpoint's name; null for a path there is none for. */
   readonly endpoint: string | null
   readonly ability: string | null
@@ -40,9 +42,12 @@ export interface AnsweredServerCall {
   readonly user_id: number | null
   readonly token_id: number | null
   readonly status: number
-  readonly started_at: string
+  /** Milliseconds since 1970. */
+  readonly started_millis: number
+  /** Until its answer was complete; of a streamed one, until its last byte was given away. */
   readonly duration_ms: number
   readonly request_bytes: number
+  /** Of a file, what was really sent; of a stream that goes on until it is ended, 0. */
   readonly response_bytes: number
   readonly remote_address: string
   readonly user_agent: string | null

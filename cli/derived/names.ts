@@ -12,10 +12,14 @@ export const crud: ReadonlySet<string> = new Set(["list", "show", "create", "upd
 
 export const kebab = (name: string): string => name.replaceAll("_", "-")
 
-/** The words of an endpoint; undefined for what people do not type: the sync protocol, feeds, files, signed bodies. */
+/**
+ * The words of an endpoint; undefined for what people do not type: the sync protocol, feeds, files, signed bodies,
+ * streams without an end.
+ */
 export const wordsOf = (endpoint: Endpoint): ReadonlyArray<string> | undefined => {
   if (
     endpoint.raw_body ||
+    endpoint.produces === "text/event-stream" ||
     !endpoint.path.startsWith("/api/v1/") ||
     endpoint.path.startsWith("/api/v1/sync/") ||
     endpoint.path.includes(".")

@@ -46,7 +46,7 @@ export const runDerivedCommand = async (
   const { answer, path } = await askNamed(context, verb, args, asking)
   const whole =
     given["all"] === true && isList(endpoint) ? { ...answer, body: await wholeList(context, path, query) } : answer
-  const brief = answer.events === undefined ? briefOf(context, endpoint) : undefined
+  const brief = answer.events === undefined ? briefOf(context, endpoint, answer.body) : undefined
   if (brief === undefined) await printAnswer(context, whole, textFlag(given, "output"))
   else await (await brief.load()).printBrief(context, answer)
 }
@@ -62,9 +62,11 @@ const briefs = [
   { path: "/shortages/resolve", ...order_brief },
   { path: "/api/v1/documents", needs: undefined, load: () => import("../commands/documents/brief.ts") }
 ]
+/** Lines that wait are a list, and no order. */
+const isWaiting = (body: Json | undefined): boolean => isJsonObject(body) && "waiting" in body
 /** With `--json` an answer is printed as it is. */
-const briefOf = ({ options }: CommandContext, { method, path }: Endpoint) =>
-  options.json !== true && (method === "POST" || method === "PUT")
+const briefOf = ({ options }: CommandContext, { method, path }: Endpoint, body?: Json) =>
+  options.json !== true && (method === "POST" || method === "PUT") && !isWaiting(body)
     ? briefs.find((brief) => path.includes(brief.path))
     : undefined
 

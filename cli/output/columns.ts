@@ -147,6 +147,27 @@ const chosen: { readonly [plural: string]: ReadonlyArray<string> } = {
   activity: ["created_at=AT", "user_name=WHO", "action"],
   available_actions: ["key", "label", "allowed", "reason"],
   shortages: ["date", "product_id=PRODUCT", "product_name=NAME", "store_id=STORE", "available", "severity"],
+  shortage_waits: [
+    "opportunity_id=ORDER",
+    "opportunity.name=SUBJECT",
+    "opportunity_item_id=LINE",
+    "product.name=PRODUCT",
+    "quantity=SHORT",
+    "starts_at=FROM",
+    "ends_at=TO",
+    "waitlisted_at=SINCE",
+    "status"
+  ],
+  waiting: [
+    "opportunity_item_id=LINE",
+    "product_id=PRODUCT",
+    "requested_quantity=WANTED",
+    "free_quantity=FREE NOW",
+    "position=PLACE",
+    "waitlisted_at=SINCE",
+    "waitlisted_by=BY",
+    "note"
+  ],
   slots: ["slot_start=SLOT", "total_stock=STOCK", "total_demanded=DEMANDED", "available"],
   line_items: ["period_from=FROM", "period_to=TO", "multiplier", "unit_price", "line_total"],
   endpoints: ["method", "uri", "name", "ability", "price_weight=WEIGHT"],
@@ -162,7 +183,43 @@ const chosen: { readonly [plural: string]: ReadonlyArray<string> } = {
     "created_at=AT"
   ],
   webhooks: ["id", "url", "events", "is_active=ACTIVE", "consecutive_failures=FAILURES", "disabled_at=TURNED OFF"],
-  tokens: ["id", "name", "user_id=USER", "abilities", "expires_at", "last_used_at"],
+  notification_preferences: [
+    "notification_type=TYPE",
+    "channels.database=DATABASE",
+    "channels.email=EMAIL",
+    "channels.broadcast=BROADCAST",
+    "is_muted=MUTED",
+    "source=BY"
+  ],
+  notification_settings: [
+    "notification_type=TYPE",
+    "channels.database=DATABASE",
+    "channels.email=EMAIL",
+    "channels.broadcast=BROADCAST",
+    "is_enabled=ENABLED"
+  ],
+  request_logs: [
+    "created_at=AT",
+    "channel",
+    "method",
+    "uri",
+    "status_code=STATUS",
+    "duration_ms=MS",
+    "weighted_units=UNITS",
+    "personal_access_token_id=TOKEN",
+    "user_id=USER",
+    "request_id=REQUEST"
+  ],
+  tokens: [
+    "id",
+    "name",
+    "user_id=USER",
+    "abilities",
+    "expires_at",
+    "last_used_at",
+    "units_this_month=UNITS",
+    "monthly_units=A MONTH"
+  ],
   users: ["id", "name", "email", "is_owner=OWNER", "is_active=ACTIVE", "last_login_at"]
 }
 export const columnsOf = (plural: string): ReadonlyArray<Column> | undefined => chosen[plural]?.map(columnOf)

@@ -5,6 +5,12 @@ export const draw_kinds = {
   batch: "documents.draw_batch"
 } as const
 
+/**
+ * For so long a request waits for its document: longer than drawing takes with its attempts. Then it answers with the
+ * job's id instead, and whoever asked is told of the document when it is there.
+ */
+export const request_waits_millis = 25_000
+
 /** The job that draws a document somebody asked to be queued. */
 export const queuedJobId = (document_id: number): string => `${draw_kinds.job}:${document_id}`
 /** The job that draws a batch; the first of its documents names it. */

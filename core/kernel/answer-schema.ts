@@ -178,10 +178,16 @@ const metaOfView = Schema.suspend(() =>
   })
 ).annotate({ identifier: "MetaOfView", description: "As Meta, and the saved view that was applied" })
 
-/** A page of a list: `{[plural]: rows, meta}`; with `view_id` only the columns of the view. */
-export const page = (resource: () => ShownResource): Part<JsonObject> =>
+/**
+ * A page of a list: `{[plural]: rows, meta}`; with `view_id` only the columns of the view. `also`: what its meta holds
+ * besides.
+ */
+export const page = (resource: () => ShownResource, also?: Keys): Part<JsonObject> =>
   lazily<JsonObject, {}>(
-    (composed) => pageSchema(composed(resource()), composed),
+    (composed) =>
+      also === undefined
+        ? pageSchema(composed(resource()), composed)
+        : pageWithMeta(composed(resource()), also, composed),
     undefined,
     (composed) => ({ kind: "page", resource: () => composed(resource()) })
   )
@@ -261,6 +267,16 @@ const rowInViewSchema = byResource((resource, composed) =>
     )
   }).annotate({ identifier: `${titleOf(resource)}InView` })
 )
+const pageWithMeta = (resource: ShownResource, also: Keys, composed: Composed): Part =>
+  Schema.Struct({
+    [resource.plural]: Schema.Array(rowSchema(resource, composed)),
+    meta: Schema.Struct({
+      total: wholeNumber,
+      per_page: wholeNumber,
+      page: wholeNumber,
+      ...Object.fromEntries(Object.entries(also).map(([name, one]) => [name, schemaOf(one, composed)]))
+    })
+  })
 const pageSchema = (resource: ShownResource, composed: Composed): Part => {
   const whole = Schema.Struct({ [resource.plural]: Schema.Array(rowSchema(resource, composed)), meta })
   if (resource.table.columns["id"] === undefined) return whole

@@ -68,7 +68,8 @@ export interface Request {
 /** Content too long to be held in memory; opened once it is known which part of it is asked for. */
 export interface StreamedContent {
   readonly type: string
-  readonly size_bytes: number
+  /** Undefined where it is not known before its end: it is sent as it comes, and never in part. */
+  readonly size_bytes: number | undefined
   /** Without a range, all of it; bytes are counted from 0, and the last one is included. */
   readonly open: (range?: {
     readonly first: number
@@ -119,7 +120,10 @@ export type Decided<R = Id> = Result.Result<Decision<R>, Rejection>
 export type Streams = (params: { readonly [name: string]: string }, body: JsonObject) => ReadonlyArray<string>
 
 /** Who asks, as far as it is known without the body. */
-export type CallerContext<P extends Params = Params> = Pick<Input<P>, "rows" | "query" | "viewer">
+export interface CallerContext<P extends Params = Params> extends Pick<Input<P>, "rows" | "query" | "viewer"> {
+  /** As it was sent, not checked yet; absent where it is long and not read before it is allowed. */
+  readonly sent?: unknown
+}
 export type ErrorAnswers = { readonly [status: number]: AnswerShown | null }
 /** The body of a refusal as every endpoint gives it. */
 export interface ErrorBody {

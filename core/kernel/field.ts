@@ -12,6 +12,7 @@ export type FieldType =
       readonly kind: "text"
       readonly max: number
       readonly search: boolean
+      readonly folded?: true
       readonly format?: TextFormat
       readonly length?: number
     }
@@ -162,12 +163,13 @@ const field = <T, O extends Options, S = T>(type: FieldType, o: O | undefined): 
 
 /**
  * `search`: filters that ignore case (`cont`, `start`, `end`) and sorting use a case-folded column beside it,
- * `<name>_folded`.
+ * `<name>_folded`. `folded`: it holds nothing but case-folded text (names the program gives), and needs none.
  */
 export const text = <
   const O extends Options & {
     readonly max?: number
     readonly search?: boolean
+    readonly folded?: true
     readonly format?: TextFormat
     readonly length?: number
   }
@@ -179,6 +181,7 @@ export const text = <
       kind: "text",
       max: o?.max ?? 255,
       search: o?.search ?? false,
+      ...(o?.folded === undefined ? {} : { folded: o.folded }),
       ...(o?.format === undefined ? {} : { format: o.format }),
       ...(o?.length === undefined ? {} : { length: o.length })
     },

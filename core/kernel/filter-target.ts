@@ -29,7 +29,11 @@ export const plainColumn = (table: Table, name: string): FilterTarget => {
   return {
     field,
     sql: quote(name),
-    folded: isSearchable(field) ? quote(caseFoldedName(name)) : `lower(${quote(name)})`,
+    folded: isSearchable(field)
+      ? quote(caseFoldedName(name))
+      : field.type.kind === "text" && field.type.folded === true
+        ? quote(name)
+        : `lower(${quote(name)})`,
     keeps_folded: isSearchable(field) && field.type.kind === "text",
     ...(field.type.kind === "money" && table.columns[field.type.currency ?? ""] !== undefined
       ? { currency: field.type.currency ?? "" }

@@ -24,16 +24,16 @@ export interface EndpointCall {
   readonly request: Request
   readonly viewer: Viewer
 }
-/** 404 for rows of the path, then 403; the body is not looked at. Gives the rows by parameter. */
+/** 404 for rows of the path, then 403; the body is not checked. Gives the rows by parameter. */
 export const authorizeCall = Effect.fnUntraced(function* ({
   endpoint,
   params,
-  request: { query },
+  request: { body, query },
   viewer
-}: Omit<EndpointCall, "request"> & { readonly request: Pick<Request, "query"> }) {
+}: Omit<EndpointCall, "request"> & { readonly request: Pick<Request, "query"> & Partial<Pick<Request, "body">> }) {
   const rows = yield* pathRows(endpoint, params)
   yield* checkPermission(endpoint, viewer)
-  if (endpoint.authorize !== undefined) yield* endpoint.authorize({ rows, query, viewer })
+  if (endpoint.authorize !== undefined) yield* endpoint.authorize({ rows, query, viewer, sent: body })
   return rows
 })
 

@@ -107,7 +107,7 @@ export const conditionsOf = (query: Query): ReadonlyArray<Condition> => {
 /** `sort=-name`, or `q[s]=name desc`; undefined when the list does not offer it. */
 export const sortOf = (
   query: Query,
-  listing: Listing
+  listing: Pick<Listing, "aliases" | "sorts">
 ): { readonly column: string; readonly descending: boolean } | undefined => {
   const named = valueOf(query, "sort")
   const alternative = query.find(([key]) => key === "q[s]" || key === "q[s][]" || key === "q[s][0]")?.[1]

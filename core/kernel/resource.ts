@@ -75,7 +75,7 @@ export const resource = <
   for (const name of draft.filters ?? []) {
     const field: Field | undefined = draft.table.columns[name]
     if (field === undefined) throw new Error(`${draft.singular}: no column ${name} to filter`)
-    if (field.type.kind === "text" && !field.type.search && field.type.max > 10)
+    if (field.type.kind === "text" && !field.type.search && field.type.folded !== true && field.type.max > 10)
       throw new Error(`${draft.singular}.${name} is filtered but not searchable`)
   }
   for (const name of draft.called?.by ?? [])

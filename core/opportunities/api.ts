@@ -1,5 +1,8 @@
 /** The slice of opportunities: its tables, events and endpoints, facet by facet. */
+import { Schema } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
+import { follow } from "../kernel/event-type.ts"
+import { removeWhere } from "../kernel/row-change.ts"
 import { opportunityEvents } from "./events.ts"
 import { headerEndpoints } from "./header/api.ts"
 import { lineEndpoints } from "./lines/api.ts"
@@ -20,6 +23,8 @@ import { unitEndpoints } from "./units/api.ts"
 import { asset_assignments } from "./units/schema.ts"
 import { versionEndpoints } from "./versions/api.ts"
 import { opportunity_versions } from "./versions/schema.ts"
+import { waitingEndpoints } from "./waiting/api.ts"
+import { shortage_waits } from "./waiting/schema.ts"
 
 export const opportunitiesSlice: Slice = {
   name: "opportunities",
@@ -30,7 +35,8 @@ export const opportunitiesSlice: Slice = {
     opportunity_participants,
     asset_assignments,
     opportunity_versions,
-    acknowledgements
+    acknowledgements,
+    shortage_waits
   ],
   resources: [opportunityResource],
   events: opportunityEvents,
@@ -44,7 +50,16 @@ export const opportunitiesSlice: Slice = {
     ...unitEndpoints,
     ...bulkEndpoints,
     ...versionEndpoints,
-    ...shortageEndpoints
+    ...shortageEndpoints,
+    ...waitingEndpoints
   ],
-  react: [shortagesSeenAgain]
+  react: [shortagesSeenAgain],
+  // A line that goes takes its place on the waiting list with it.
+  follows: [
+    follow(
+      "opportunity.item_removed",
+      () => Schema.Struct({ item_id: Schema.Int }),
+      ({ item_id }) => [removeWhere(shortage_waits, { opportunity_item_id: item_id })]
+    )
+  ]
 }

@@ -54,7 +54,7 @@ const demand_quantity_max = 2_147_483_647
  * parts, on `quantity` for more of one product than can be counted.
  */
 export const demandsOf = (
-  state: DecisionState,
+  state: Pick<DecisionState, "stocked" | "levels">,
   opportunity: Opportunity,
   line: ItemRow,
   settings: DemandSettings

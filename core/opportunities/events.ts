@@ -8,6 +8,7 @@ import { shortageAcknowledged } from "./shortages/events.ts"
 import { statusEvents } from "./status/events.ts"
 import { unitEvents } from "./units/events.ts"
 import { versionEvents } from "./versions/events.ts"
+import { waitingEvents } from "./waiting/events.ts"
 
 export const opportunityEvents: ReadonlyArray<AnyEventType> = [
   ...headerEvents,
@@ -17,5 +18,6 @@ export const opportunityEvents: ReadonlyArray<AnyEventType> = [
   ...participantEvents,
   ...unitEvents,
   ...versionEvents,
-  shortageAcknowledged
+  shortageAcknowledged,
+  ...waitingEvents
 ]

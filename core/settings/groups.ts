@@ -31,6 +31,12 @@ export const settingGroups = {
       max: 10_000,
       describe: "Requests a minute without a token, for each address"
     }),
+    monthly_units: integer({
+      default: 0,
+      min: 0,
+      max: 1_000_000_000,
+      describe: "Weighted units a UTC calendar month for each token; 0: no limit"
+    }),
     token_expiration_days: integer({ default: 0, min: 0, max: 3650, describe: "0: tokens never expire by themselves" })
   },
   opportunities: {
@@ -95,6 +101,20 @@ export const settingGroups = {
       describe: "smtp://user:password@host:587; FLIGHTCASE_SMTP_URL comes before it"
     })
   },
+  notifications: {
+    gather_minutes: integer({
+      default: 60,
+      min: 0,
+      max: 1_440,
+      describe: "Minutes from one e-mail of notifications to the next of the same person; 0 sends each at once"
+    }),
+    retention_days: integer({
+      default: 90,
+      min: 1,
+      max: 3_650,
+      describe: "Days for which people find in their inbox what they were told"
+    })
+  },
   webhooks: {
     retention_days: integer({
       default: 30,
@@ -102,6 +122,24 @@ export const settingGroups = {
       max: 3_650,
       describe: "Days for which deliveries and their log are kept"
     })
+  },
+  metering: {
+    log_retention_days: integer({
+      default: 90,
+      min: 1,
+      max: 3_650,
+      describe: "Days for which each call to the API is kept"
+    }),
+    usage_retention_months: integer({
+      default: 25,
+      min: 2,
+      max: 120,
+      describe: "Months for which sums of calls are kept"
+    }),
+    ip_addresses: choice(
+      { shortened: "Without what tells one machine from its neighbours", full: "Whole", none: "Not at all" },
+      { default: "shortened", describe: "What is written down of the addresses calls come from" }
+    )
   },
   action_log: { retention_months: integer({ default: 12, min: 1, max: 1200 }) }
 } satisfies SettingGroups

@@ -7,6 +7,7 @@ import { created, listOf, noContent, ok, resource, renderOne, renderById, viewCo
 import { Store } from "../kernel/store/store.ts"
 import type { Viewer } from "../kernel/viewer.ts"
 import { members } from "../members/schema.ts"
+import { sendsInvitations } from "./account-mail.ts"
 import { activateUser, changeUser, deactivateUser, inviteUser } from "./decide.ts"
 import { grants, listAbilities, listPermissions, rolesSlice, viewerLevel } from "./roles.ts"
 import { interfacePermissions, serverPermissions } from "./permissions.ts"
@@ -34,7 +35,8 @@ export const userResource = resource({
 
 const oneUser = { user: Shown.row(() => userResource) }
 const inPath = { id: { table: users } }
-const factsFor = Effect.fnUntraced(function* (viewer: Viewer) {
+/** What rules about people must know. */
+export const factsFor = Effect.fnUntraced(function* (viewer: Viewer) {
   return {
     roles: yield* (yield* Store).find(roles, {}, { order: ["sort_order", "id"] }),
     level: yield* viewerLevel(viewer)
@@ -65,7 +67,7 @@ const endpoints = [
     run: (input) => Effect.map(renderOne(userResource, input.rows.id, input.query, viewContext(input)), ok)
   }),
   command("POST", "/api/v1/users", {
-    answer: oneUser,
+    answer: { ...oneUser, invitation_sent: boolean({ describe: "Whether they are sent a code to log in with" }) },
     name: "users.create",
     summary: "Invite a user",
     ability: "users:write",
@@ -74,7 +76,8 @@ const endpoints = [
       name: text({ required: true }),
       email: text({ required: true, format: "email" }),
       roles: list(text(), { default: [] }),
-      active: boolean({ default: false })
+      active: boolean({ default: false, describe: "They may log in at once, without accepting an invitation" }),
+      send_invitation: boolean({ default: true, describe: "Send them a code to log in with, by mail" })
     },
     creates: [members, users],
     streams: () => [grants],
@@ -87,13 +90,19 @@ const endpoints = [
           name: values.name!,
           email: values.email!,
           roles: values.roles!,
-          is_active: values.active!
+          is_active: values.active!,
+          send_invitation: values.send_invitation !== false
         },
         viewer,
         facts,
         context.now
       ),
-    respond: (result, input) => Effect.map(shownUser(result.id, input), created)
+    respond: (result, input) =>
+      Effect.gen(function* () {
+        const shown = yield* shownUser(result.id, input)
+        const invitation_sent = input.values.send_invitation === true && (yield* sendsInvitations)
+        return created({ ...shown, invitation_sent })
+      })
   }),
   command("PUT", "/api/v1/users/{id}", {
     answer: oneUser,

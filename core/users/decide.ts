@@ -3,12 +3,13 @@ import { Result } from "effect"
 import type { Decided } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
 import { updatedEvent } from "../kernel/crud-resource.ts"
-import { type FieldErrors, forbidden, invalid, invalidField, type Rejection } from "../kernel/rejection.ts"
+import { type FieldErrors, forbidden, invalid, invalidField, Rejection } from "../kernel/rejection.ts"
 import { foldCase } from "../kernel/table.ts"
 import type { Viewer } from "../kernel/viewer.ts"
 import { type MemberRow, members } from "../members/schema.ts"
+import { parseMailAddress } from "../values/mail-address.ts"
 import { anonymousEmail } from "./anonymous.ts"
-import { userActivated, userDeactivated, userReactivated } from "./events.ts"
+import { userAccessReset, userActivated, userDeactivated, userInvitationRequested, userReactivated } from "./events.ts"
 import { type Invited, invitedEvents } from "./seed.ts"
 import { type RoleRow, type UserRow, users } from "./schema.ts"
 import { roleChangeRefusal, userChangeRefusal } from "./rights.ts"
@@ -30,7 +31,8 @@ const chosenRoles = (
   const chosen = new Set<number>()
   names.forEach((name, at) => {
     const role = facts.roles.find((one) => foldCase(one.name) === foldCase(name) || String(one.id) === name)
-    if (role === undefined) errors[`roles.${at}`] = [`There is no role ${name}.`]
+    if (role === undefined)
+      errors[`roles.${at}`] = [`There is no role ${name}; there are ${facts.roles.map((one) => one.name).join(", ")}.`]
     else chosen.add(role.id)
   })
   const changed = facts.roles.filter((role) => chosen.has(role.id) !== before.includes(role.id))
@@ -41,15 +43,22 @@ const chosenRoles = (
     : Result.succeed(facts.roles.filter((role) => chosen.has(role.id)).map((role) => role.id))
 }
 
+/** `send_invitation`: a code to log in with is sent to them. */
 export const inviteUser = (
-  user: Pick<Invited, "id" | "member_id" | "name" | "email" | "is_active"> & { readonly roles: ReadonlyArray<string> },
+  user: Pick<Invited, "id" | "member_id" | "name" | "email" | "is_active"> & {
+    readonly roles: ReadonlyArray<string>
+    readonly send_invitation: boolean
+  },
   viewer: Viewer,
   facts: UserFacts,
   at: string
 ): Decided => {
-  const { roles, ...rest } = user
+  const { roles, send_invitation, ...rest } = user
   return Result.map(chosenRoles(roles, [], viewer, facts), (role_ids) => ({
-    events: invitedEvents({ ...rest, role_ids, is_owner: false }, at),
+    events: [
+      ...invitedEvents({ ...rest, role_ids, is_owner: false }, at),
+      ...(send_invitation ? [userInvitationRequested.make({ id: user.id, member_id: user.member_id })] : [])
+    ],
     result: { id: user.id }
   }))
 }
@@ -76,7 +85,9 @@ export const changeUser = (
   const chosen =
     change.roles === undefined ? Result.succeed(user.role_ids) : chosenRoles(change.roles, user.role_ids, viewer, facts)
   return Result.map(chosen, (role_ids) => {
-    const set = { name: change.name ?? user.name, email: change.email ?? user.email, role_ids }
+    const email = change.email ?? user.email
+    const email_verified_at = email === user.email ? user.email_verified_at : null
+    const set = { name: change.name ?? user.name, email, email_verified_at, role_ids }
     const events: ReadonlyArray<NewEvent | undefined> = [
       updatedEvent(users, user, set),
       facts.member === undefined ? undefined : updatedEvent(members, facts.member, { name: set.name })
@@ -119,3 +130,46 @@ export const activateUser = (user: UserRow, viewer: Viewer, facts: UserFacts): D
     result: { id: user.id }
   })
 }
+
+/** New codes for one person in an hour, at most. */
+export const access_resets_max = 5
+export interface ResetFacts extends UserFacts {
+  /** When codes were sent for that reason before, the latest first. */
+  readonly before: ReadonlyArray<string>
+}
+/** 422 on `user` for a closed account: it is activated first, which sends a code by itself. */
+export const resetAccess = (
+  user: UserRow,
+  ends_sessions: boolean,
+  viewer: Viewer,
+  facts: ResetFacts,
+  now: string
+): Decided<ResetAccess> => {
+  const refusal = mayNot("reset the access of", user, viewer, facts)
+  if (refusal !== undefined) return Result.fail(refusal)
+  // A code opens all that its person may do: a token that opens less cannot be traded for one.
+  if (user.id === viewer.user_id && !viewer.abilities.has("*"))
+    return Result.fail(forbidden("Your own token lacks the ability *, and what is sent opens everything you may do."))
+  if (user.deactivated_at !== null || user.email === anonymousEmail(user.id))
+    return Result.fail(invalidField("user", "This account is closed: activate it, and a code is sent."))
+  const address = parseMailAddress(user.email)
+  if (Result.isFailure(address))
+    return Result.fail(invalidField("user", `No mail can be sent to ${user.email}: change the e-mail address first.`))
+  const free_at = Date.parse(facts.before[access_resets_max - 1] ?? "1970-01-01T00:00:00.000Z") + hour_millis
+  if (free_at > Date.parse(now)) return Result.fail(tooManyResets(Math.ceil((free_at - Date.parse(now)) / 1_000)))
+  return Result.succeed({
+    events: [userAccessReset.make({ id: user.id, member_id: user.member_id, ends_sessions })],
+    result: { id: user.id, sent_to: address.success }
+  })
+}
+export interface ResetAccess {
+  readonly id: number
+  readonly sent_to: string
+}
+const hour_millis = 3_600_000
+const tooManyResets = (seconds: number): Rejection =>
+  new Rejection({
+    kind: "too_many",
+    message: `This person was sent ${access_resets_max} codes within an hour: wait ${Math.ceil(seconds / 60)} minutes.`,
+    headers: { "retry-after": String(seconds) }
+  })

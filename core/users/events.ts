@@ -37,10 +37,31 @@ export const userDeactivated = eventType("user.deactivated", {
   ]
 })
 
+export const userInvitationRequested = eventType("user.invitation_requested", {
+  meaning: "An invited person is to be sent a code to log in with, by mail.",
+  data: () => Schema.Struct(account()),
+  project: "changes_no_table"
+})
+export const userAccessReset = eventType("user.access_reset", {
+  meaning: "A person is to be sent a new code to log in with, by mail; what they were logged in by may end with it.",
+  data: () => Schema.Struct({ ...account(), ends_sessions: Schema.Boolean }),
+  project: "changes_no_table"
+})
+export const userLoggedIn = eventType("user.logged_in", {
+  meaning: "A person logged in with a code that was sent to their address, which proves that it is theirs.",
+  data: () => Schema.Struct({ ...account(), token_id: Schema.Int, verifies_email: Schema.Boolean }),
+  project: ({ id, verifies_email }, { recorded_at }) => [
+    update(users, id, { last_login_at: recorded_at, ...(verifies_email ? { email_verified_at: recorded_at } : {}) })
+  ]
+})
+
 export const userEvents: ReadonlyArray<AnyEventType> = [
   userInvited,
   rowUpdated(users),
   userActivated,
   userReactivated,
-  userDeactivated
+  userDeactivated,
+  userInvitationRequested,
+  userAccessReset,
+  userLoggedIn
 ]

@@ -5,7 +5,7 @@
 import { Clock, Effect, Latch, Option } from "effect"
 import { generate, queuedAnswer } from "../../core/documents/lifecycle-api.ts"
 import { documentFailed, documentStream } from "../../core/documents/events.ts"
-import { draw_kinds } from "../../core/documents/jobs.ts"
+import { draw_kinds, request_waits_millis } from "../../core/documents/jobs.ts"
 import { documentResource } from "../../core/documents/resources.ts"
 import { type DocumentRow, documents } from "../../core/documents/schema.ts"
 import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
@@ -20,8 +20,6 @@ import { answeredLater } from "../idempotency/slice.ts"
 import { serverContext } from "../server-context.ts"
 import type { ServerCall, ServerEndpoint } from "../server-slice.ts"
 
-/** Longer than drawing takes with its attempts; then the caller is told the job's id instead. */
-const patience_millis = 25_000
 /** Commits of other servers are told, yet not for certain. */
 const look_millis = 1_000
 
@@ -39,7 +37,7 @@ const onceDrawn = Effect.fnUntraced(function* (id: number) {
       yield* Effect.raceFirst(Effect.sleep(look_millis), committed.await)
     }
   })
-  return yield* Effect.interruptible(Effect.timeoutOption(look, patience_millis)).pipe(
+  return yield* Effect.interruptible(Effect.timeoutOption(look, request_waits_millis)).pipe(
     Effect.ensuring(Effect.sync(stop))
   )
 })

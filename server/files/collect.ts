@@ -24,7 +24,8 @@ const isNamed = (catalogue: Catalogue): string =>
   `(${fileTables(catalogue)
     .map(
       ({ table, file }) =>
-        `exists (select 1 from ${quote(table.name)} where ${quote(table.name)}.${quote(file.sha256)} = blobs.sha256 and ${isCurrent(table)})`
+        `exists (select 1 from ${quote(table.name)} ` +
+        `where ${quote(table.name)}.${quote(file.sha256)} = blobs.sha256 and ${isCurrent(table)})`
     )
     .join(" or ")})`
 

@@ -11,7 +11,7 @@ import type { BlobStoreFailure, BlobTooLarge } from "./blob-store.ts"
 import { filesNamed, keepContent } from "./keep.ts"
 import { type DownloadRow, downloads } from "./schema.ts"
 
-const kept_millis = 7 * 86_400_000
+const week_millis = 7 * 86_400_000
 const bytes_max = 4 * 1_024 ** 3
 
 export interface Download<E, R> {
@@ -20,16 +20,19 @@ export interface Download<E, R> {
   readonly owner_id: number | null
   /** Where its maker knows it: texts cannot be told apart by their content. */
   readonly mime_type?: string
+  /** For how long; a week unless said. */
+  readonly kept_millis?: number
 }
 /**
- * Keeps the file for a week. `runtime.file_url(uuid, now)` is its address, good for an hour each time: a job keeps the
+ * Keeps the file for a while. `runtime.file_url(uuid, now)` is its address, good for an hour each time: a job keeps the
  * uuid, never the address.
  */
 export const keepDownload = <E, R>({
   name,
   content,
   owner_id,
-  mime_type
+  mime_type,
+  kept_millis = week_millis
 }: Download<E, R>): Effect.Effect<
   DownloadRow,
   E | BlobTooLarge | BlobStoreFailure | SqlError.SqlError,
@@ -70,7 +73,7 @@ export const holdContent = (
         size_bytes,
         owner_id: null,
         made_at: instantOf(now_millis),
-        expires_at: instantOf(now_millis + kept_millis)
+        expires_at: instantOf(now_millis + week_millis)
       })
     )
     yield* filesNamed(rows)

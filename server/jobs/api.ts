@@ -11,12 +11,12 @@ import type { JsonObject } from "../../core/kernel/json.ts"
 import { forbidden, invalidField } from "../../core/kernel/rejection.ts"
 import { listOf, noContent, ok, renderOne, resource, viewContext } from "../../core/kernel/resource.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import { hasOnePermission, type Viewer } from "../../core/kernel/viewer.ts"
+import { hasAbility, hasOnePermission, type Viewer } from "../../core/kernel/viewer.ts"
 import { serverPermissions } from "../../core/users/permissions.ts"
 import { grantToSystemRoles } from "../../core/users/seed.ts"
 import { serverContext } from "../server-context.ts"
 import type { ServerSlice } from "../server-slice.ts"
-import { type AnyJobKind, jobKind } from "./job-kind.ts"
+import { type AnyJobKind, asking_abilities, jobKind } from "./job-kind.ts"
 import { shownError } from "./outcome.ts"
 import { dropJob, emptyEnded, requeue } from "./queue-table.ts"
 import { job_notes, type JobRow, system_jobs, timed_work } from "./schema.ts"
@@ -31,7 +31,8 @@ const resultText = (result: JsonObject | null, key: string): string | null => {
 }
 
 /** `kinds`: all this server knows; known once the catalogue is complete. */
-const jobResource = (kinds: () => ReadonlyMap<string, AnyJobKind>) =>
+type Kinds = () => ReadonlyMap<string, AnyJobKind>
+const jobResource = (kinds: Kinds) =>
   resource({
     singular: "job",
     plural: "jobs",
@@ -59,7 +60,8 @@ const jobResource = (kinds: () => ReadonlyMap<string, AnyJobKind>) =>
     }
   })
 
-const reads = { ability: "system:read", permission: null, metering_weight: 0, server_only: true } as const
+const reading = "system:read"
+const reads = { ability: reading, permission: null, metering_weight: 0, server_only: true } as const
 const writes = { ability: "system:write", permission: manage, server_only: true } as const
 const one = { id: { table: system_jobs } } as const
 
@@ -103,17 +105,24 @@ const list = (jobs: JobResource) =>
       )
   })
 
-const show = (jobs: JobResource) =>
+/** Who had a job queued with a narrow token follows it with that. */
+const mayFollow = (viewer: Viewer, kind: AnyJobKind | undefined): boolean =>
+  [reading, kind?.asked_with].some((ability) => ability !== undefined && hasAbility(viewer, ability))
+
+const show = (jobs: JobResource, kinds: Kinds) =>
   get("/api/v1/system/jobs/{id}", {
     answer: { job: Shown.row(() => jobs) },
     name: "jobs.show",
     summary: "Show how a job goes, and what it came to",
     ...reads,
+    ability: [reading, ...asking_abilities],
     params: one,
     authorize: ({ rows, viewer }) =>
-      rows.id.owner_id === viewer.user_id || managesSystem(viewer)
-        ? Effect.void
-        : Effect.fail(forbidden(`A job of somebody else needs the permission ${manage}.`)),
+      !mayFollow(viewer, kinds().get(rows.id.kind))
+        ? Effect.fail(forbidden(`The token lacks the ability ${reading}.`))
+        : rows.id.owner_id === viewer.user_id || managesSystem(viewer)
+          ? Effect.void
+          : Effect.fail(forbidden(`A job of somebody else needs the permission ${manage}.`)),
     run: (input) => Effect.map(renderOne(jobs, input.rows.id, input.query, viewContext(input)), ok)
   })
 
@@ -176,6 +185,6 @@ export const jobsSlice = (kinds: () => ReadonlyMap<string, AnyJobKind>): ServerS
         )
       }),
     later_seeds: [grantToSystemRoles({ "Admin": all, "Operations Manager": all })],
-    endpoints: [list(jobs), show(jobs), retry(jobs), drop]
+    endpoints: [list(jobs), show(jobs, kinds), retry(jobs), drop]
   }
 }

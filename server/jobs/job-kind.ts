@@ -28,6 +28,10 @@ export interface Attempt {
   readonly progress: (done: number) => Effect.Effect<void, never, Store>
 }
 
+/** Abilities with which jobs are asked for that somebody waits for. */
+export const asking_abilities = ["api-usage:read", "documents:write"] as const
+type AskingAbility = (typeof asking_abilities)[number]
+
 export interface JobKind<Data = unknown> {
   /** `mail.send`: letters, digits, dots and underscores. */
   readonly kind: string
@@ -48,6 +52,8 @@ export interface JobKind<Data = unknown> {
   readonly counts_broken_off?: false
   /** Its data, result or errors may name people: of what has ended they are emptied when somebody is erased. */
   readonly names_people?: boolean
+  /** The ability it is asked for with; with that, too, its owner sees how it goes. */
+  readonly asked_with?: AskingAbility
   /** What it answers is kept with the job, `download_url` included. Any failure but {@link GivenUp} is tried again. */
   readonly run: (
     data: Data,

@@ -47,6 +47,11 @@ export interface MailDraft {
   readonly text: string
   readonly html?: string | null
   readonly attachments?: ReadonlyArray<MailAttachment>
+  /**
+   * What stands in the text where it says `{{secret}}`: kept sealed and apart from the message, until that is sent or
+   * nobody can use it any more. No copies go out.
+   */
+  readonly secret?: { readonly text: string; readonly expires_at: string }
   /** A message about a refused message: nobody is told when it is refused itself, and no copies go out. */
   readonly is_notice?: boolean
 }
@@ -68,7 +73,8 @@ export const composeMail = Effect.fnUntraced(function* (
   const sender = senderOf(settings, store, host, errors)
   const attachments = attachmentsOf(draft.attachments ?? [], errors)
   checkTexts(draft, errors)
-  const bcc = draft.is_notice === true || sender.bcc === undefined ? given.bcc : [...given.bcc, sender.bcc]
+  const is_private = draft.is_notice === true || draft.secret !== undefined
+  const bcc = is_private || sender.bcc === undefined ? given.bcc : [...given.bcc, sender.bcc]
   const recipients = [...new Set([...given.to, ...given.cc, ...bcc].map(({ address }) => address))]
   if (recipients.length > recipients_max)
     errors["to"] = [`A message goes to ${recipients_max} recipients at most, and this one has ${recipients.length}.`]
@@ -89,7 +95,8 @@ export const composeMail = Effect.fnUntraced(function* (
     text: draft.text,
     html: draft.html ?? null,
     attachments,
-    recipients
+    recipients,
+    ...(draft.secret === undefined ? {} : { has_secret: true })
   }
 })
 

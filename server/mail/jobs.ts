@@ -4,17 +4,20 @@
  * server's answer and its own record of it; both have one Message-ID, by which mailboxes know the second.
  */
 import { Effect, Option, Schema } from "effect"
+import type { SqlError } from "effect/sql"
 import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import type { Failure } from "../../core/kernel/failure.ts"
 import type { Settings } from "../../core/kernel/settings.ts"
-import { Store } from "../../core/kernel/store/store.ts"
+import { Store, type StoreShape } from "../../core/kernel/store/store.ts"
 import { users } from "../../core/users/schema.ts"
 import { GivenUp, type JobKind, jobKind, type JobOffer, jobOffer } from "../jobs/job-kind.ts"
+import { dropJob } from "../jobs/queue-table.ts"
 import { holdContent } from "../files/downloads.ts"
 import { serverContext } from "../server-context.ts"
 import { composeMail, type MailDraft } from "./compose.ts"
 import type { Delivered } from "./deliver.ts"
 import { type MailMessage, mailMessage, type Refusal, refusal } from "./message.ts"
+import { dropSecret, keepSecret, secretSent, withSecret } from "./secrets.ts"
 import { MailTransport } from "./transport.ts"
 
 /** Once soon, for a connection that broke; then longer and longer, until two days have passed. */
@@ -31,12 +34,14 @@ export const sendMail: JobKind<MailMessage> = jobKind({
   counts_broken_off: false,
   run: (message) =>
     Effect.gen(function* () {
+      const whole = yield* withSecret(message)
+      if (whole === undefined) return { message_id: message.message_id, recipients: [...message.recipients] }
       const { deliver } = yield* Effect.promise(() => import("./deliver.ts"))
-      const delivered = yield* Effect.provideService(deliver(message), MailTransport, yield* mailTransport)
+      const delivered = yield* Effect.provideService(deliver(whole), MailTransport, yield* mailTransport)
       return yield* settle(message, delivered)
     }),
   // Where some were refused before, their notice is queued already, and no second one is.
-  ended: (message, error) => tellOfFailure(message, error)
+  ended: (message, error) => Effect.andThen(dropSecret(message), tellOfFailure(message, error))
 })
 
 /** The connections of the server that runs the job. */
@@ -55,6 +60,7 @@ const settle = Effect.fnUntraced(function* (message: MailMessage, { result, refu
             delay_seconds: waits_seconds[1] ?? 60
           })
         )
+  if (continued_by === undefined && failure === undefined) yield* secretSent(message)
   if (refused.length > 0) yield* tellSender(message, refused)
   if (failure !== undefined) return yield* new GivenUp({ message: failure })
   return continued_by === undefined ? result : { ...result, continued_by }
@@ -164,6 +170,7 @@ export const queueMail = Effect.fnUntraced(function* (
   yield* holdContent(
     message.attachments.flatMap((one) => ("sha256" in one.content ? [{ ...one, ...one.content }] : []))
   )
+  if (draft.secret !== undefined) yield* keepSecret(message.id, draft.secret)
   const { jobs } = yield* serverContext
   return {
     job_id: yield* jobs.offer(mailOffer(message)),
@@ -171,3 +178,7 @@ export const queueMail = Effect.fnUntraced(function* (
     recipients: message.recipients
   }
 })
+
+/** Forgets a message that waits to be sent. One that is being sent at this moment is sent. */
+export const dropMail = (store: StoreShape, id: string): Effect.Effect<boolean, SqlError.SqlError> =>
+  dropJob(store, `${sendMail.kind}:${id}`)

@@ -42,7 +42,9 @@ export const mailMessage = Schema.Struct({
   html: Schema.NullOr(Schema.String),
   attachments: Schema.Array(attached),
   /** Whom this part goes to: in the first part everybody above. */
-  recipients: Schema.Array(Schema.String)
+  recipients: Schema.Array(Schema.String),
+  /** Its text has a place for a secret that is kept apart from it (`secrets.ts`). */
+  has_secret: Schema.optionalKey(Schema.Boolean)
 })
 export type MailMessage = typeof mailMessage.Type
 

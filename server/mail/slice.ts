@@ -10,6 +10,7 @@ import { accepted, accepted_shown } from "../jobs/accepted.ts"
 import type { ServerSlice } from "../server-slice.ts"
 import { freshMailId } from "./compose.ts"
 import { queueMail, sendMail, tellOfRefusal } from "./jobs.ts"
+import { mail_secrets } from "./secrets.ts"
 import { type MailMode, mailMode } from "./server-setting.ts"
 import { makeMailTransport, MailTransport } from "./transport.ts"
 
@@ -75,6 +76,7 @@ export const queuedText = (mode: MailMode, to: string): string =>
 /** Connections are those of one server. */
 export const mailSlice = (): ServerSlice => ({
   name: "mail",
+  server_tables: [mail_secrets],
   endpoints: [test],
   jobs: [sendMail, tellOfRefusal],
   services: () => Context.make(MailTransport, makeMailTransport()),

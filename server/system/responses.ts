@@ -22,6 +22,12 @@ export const known_headers: { readonly [name: string]: { readonly description: s
     "Retry-After": { description: "Seconds to wait before asking again", schema: integer },
     "WWW-Authenticate": { description: "How to authenticate", schema: string },
     "X-Content-Type-Options": { description: "nosniff", schema: string },
+    "X-Quota-Limit": {
+      description: "Units this token may use in a UTC calendar month; only where it has such a quota",
+      schema: integer
+    },
+    "X-Quota-Remaining": { description: "How many of them are left, after this answer", schema: integer },
+    "X-Quota-Reset": { description: "When the next month begins, in seconds since 1970", schema: integer },
     "X-RateLimit-Limit": { description: "Requests this token may make a minute", schema: integer },
     "X-RateLimit-Remaining": { description: "How many are left in this minute", schema: integer },
     "X-RateLimit-Reset": { description: "When the next minute begins, in seconds since 1970", schema: integer },
@@ -32,6 +38,9 @@ const headersOf = (...names: ReadonlyArray<string>): JsonObject =>
 const of_every_answer = [
   "Cache-Control",
   "X-Content-Type-Options",
+  "X-Quota-Limit",
+  "X-Quota-Remaining",
+  "X-Quota-Reset",
   "X-RateLimit-Limit",
   "X-RateLimit-Remaining",
   "X-Request-Id"
@@ -69,7 +78,12 @@ const errors: { readonly [status: string]: JsonObject } = {
   "422": error("What was sent does not hold", "Invalid", "Idempotent-Replayed"),
   "425": error("The request with this Idempotency-Key is still being worked on", "Message", "Retry-After"),
   "426": error("The device runs a release that is too old: update it"),
-  "429": error("Too many requests", "Message", "Retry-After", "X-RateLimit-Reset"),
+  "429": error(
+    "Too many requests in this minute, or no units left of this month's quota",
+    "Message",
+    "Retry-After",
+    "X-RateLimit-Reset"
+  ),
   "500": error("Something went wrong in the server"),
   "503": error("The server is stopping or its database is busy or out of reach", "Message", "Retry-After")
 }
@@ -89,6 +103,7 @@ export const headersAndErrors = (endpoints: ReadonlyArray<Endpoint>): JsonObject
 
 /** Examples of what is no JSON, by type. */
 const texts_of: { readonly [type: string]: string } = {
+  "text/event-stream": 'id: 12\nevent: notification\ndata: {"id":12,"title":"Invoice 7 is overdue"}\n\n',
   "text/calendar": "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nEND:VCALENDAR\r\n"
 }
 

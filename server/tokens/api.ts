@@ -1,39 +1,50 @@
 /**
- * Tokens over the API. The owner and administrators issue them; everybody sees and revokes their own, and managers of
- * users those of people who may do no more than they. The secret is shown once.
+ * Tokens over the API. The owner and administrators issue them and change their limits; everybody sees and revokes
+ * their own, and managers of users those of people who may do no more than they. The secret is shown once.
  */
-import { Effect, Result } from "effect"
-import { remove, type RowChange, updateWhere } from "../../core/kernel/row-change.ts"
+import { Clock, Effect, Result } from "effect"
+import { remove, type RowChange, update, updateWhere } from "../../core/kernel/row-change.ts"
 import { command, type Failure, get } from "../../core/kernel/endpoint.ts"
+import { integer } from "../../core/kernel/field.ts"
 import { journal } from "../../core/kernel/journal.ts"
 import type { FieldErrors } from "../../core/kernel/rejection.ts"
-import { forbidden, invalid, type Rejection } from "../../core/kernel/rejection.ts"
-import { created, listOf, noContent, resource, viewContext, ok } from "../../core/kernel/resource.ts"
-import { type Settings, settingNumber } from "../../core/kernel/settings.ts"
+import { forbidden, invalid, notFound, type Rejection } from "../../core/kernel/rejection.ts"
+import { created, listOf, noContent, renderById, resource, viewContext, ok } from "../../core/kernel/resource.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { hasAbility, hasOnePermission, type Viewer } from "../../core/kernel/viewer.ts"
 import { memberAnonymised } from "../../core/personal-data/events.ts"
-import { userDeactivated } from "../../core/users/events.ts"
+import { userAccessReset, userDeactivated } from "../../core/users/events.ts"
 import { anonymous_name } from "../../core/users/anonymous.ts"
 import { roles } from "../../core/users/schema.ts"
 import { isAdministrator, missingRight } from "../../core/users/rights.ts"
 import { tokensIssuedBy } from "../../sync/server/devices.ts"
+import { monthOf, monthUnits } from "../limits/month.ts"
 import { madeWithSecret, withSecret } from "../secret-shown-once.ts"
 import type { ServerSlice } from "../server-slice.ts"
 import { type User, userById } from "../users.ts"
-import { tokenEvents, tokenIssued, tokenRevoked } from "./events.ts"
-import { hashOf, secretFor, type TokenRow, token_fields, tokens } from "./schema.ts"
+import { expiryOf } from "./expiry.ts"
+import { tokenChanged, tokenEvents, tokenIssued, tokenRevoked } from "./events.ts"
+import { hashOf, secretFor, type TokenRow, token_fields, tokens, tokens_by_month } from "./schema.ts"
 import * as Shown from "../../core/kernel/answer-schema.ts"
 
 export const tokenResource = resource({
   singular: "token",
   table: tokens,
   filters: ["user_id", "expires_at", "last_used_at", "created_at", "updated_at"],
-  sorts: ["created_at", "updated_at", "last_used_at", "expires_at"]
+  sorts: ["created_at", "updated_at", "last_used_at", "expires_at"],
+  shows: { units_this_month: integer({ describe: "Weighted units used in this UTC calendar month, a moment ago" }) },
+  load: (rows) =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) =>
+      monthUnits(
+        rows.map(({ id }) => id),
+        monthOf(now)
+      )
+    ),
+  view: (base, { id }, _found, _context, units) => ({ ...base, units_this_month: units.get(id) ?? 0 })
 })
 
 /** A token just issued: the only answer with its secret. */
-const issuedResource = withSecret(tokenResource, "IssuedToken", "What the Authorization header bears; told once")
+export const issuedResource = withSecret(tokenResource, "IssuedToken", "What the Authorization header bears; told once")
 
 const manages_users = "users.edit"
 /** Whether this person may see and revoke tokens of others. */
@@ -55,8 +66,14 @@ const list = get("/api/v1/tokens", {
     )
 })
 
-const { id: token_id, name, abilities, user_id, expires_at, rate_limit_per_minute } = tokens.columns
-const issued_columns = { id: token_id, name, abilities, user_id, expires_at, rate_limit_per_minute }
+const { id: token_id, name, abilities, user_id, expires_at, rate_limit_per_minute, monthly_units } = tokens.columns
+const issued_columns = { id: token_id, name, abilities, user_id, expires_at, rate_limit_per_minute, monthly_units }
+
+/** Whether this person may issue tokens and change their limits. */
+const administers = (viewer: Viewer) =>
+  Effect.flatMap(Store, (store) =>
+    Effect.map(store.getMany(roles, viewer.role_ids), (held) => isAdministrator(viewer, held))
+  )
 
 interface IssueFacts {
   readonly user: User | undefined
@@ -86,7 +103,7 @@ const issue = (abilities: () => ReadonlySet<string>) =>
           user: yield* userById(values.user_id ?? viewer.user_id),
           issuer: viewer.token_id === null ? undefined : yield* store.get(tokens, viewer.token_id),
           abilities: abilities(),
-          is_administrator: isAdministrator(viewer, yield* store.getMany(roles, viewer.role_ids))
+          is_administrator: yield* administers(viewer)
         }
       }),
     decide: (facts, input, context) => {
@@ -100,7 +117,8 @@ const issue = (abilities: () => ReadonlySet<string>) =>
         abilities: values.abilities!,
         user_id: facts.user!.user_id,
         expires_at: expiryOf(values.expires_at ?? null, facts.issuer, settings, now),
-        rate_limit_per_minute: values.rate_limit_per_minute ?? null
+        rate_limit_per_minute: values.rate_limit_per_minute ?? null,
+        monthly_units: values.monthly_units ?? null
       }
       return Result.succeed({
         events: [
@@ -143,7 +161,7 @@ const refusalToIssue = (
   return beyondViewer(viewer, user!, values.abilities!)
 }
 
-/** 403 where a token of this person and with these abilities may do more than whoever issues it or takes it away. */
+/** 403 where a token of this person and with these abilities may do more than whoever issues, changes or revokes it. */
 const beyondViewer = (viewer: Viewer, user: User, abilities: ReadonlyArray<string>): Rejection | undefined => {
   const lacked = user.user_id === viewer.user_id ? undefined : missingRight(viewer, user)
   if (lacked !== undefined) return forbidden(`This token's user holds ${lacked}, which you do not have.`)
@@ -151,17 +169,56 @@ const beyondViewer = (viewer: Viewer, user: User, abilities: ReadonlyArray<strin
   return ability === undefined ? undefined : forbidden(`Your own token lacks the ability ${ability}.`)
 }
 
-/** The earliest of what was asked, what the settings allow and what the issuing token has left. */
-const expiryOf = (
-  asked: string | null,
-  issuer: TokenRow | undefined,
-  settings: Settings,
-  now: string
-): string | null => {
-  const days = settingNumber(settings, "api", "token_expiration_days")
-  const at_most = days > 0 ? new Date(Date.parse(now) + days * 86_400_000).toISOString() : null
-  return [asked, at_most, issuer?.expires_at ?? null].filter((one) => one !== null).sort()[0] ?? null
+/** What may be changed of a token that is in use. More abilities, or a later end, are another token. */
+const changed_fields = {
+  name: token_fields.name,
+  rate_limit_per_minute: token_fields.rate_limit_per_minute,
+  monthly_units: token_fields.monthly_units
 }
+type Changeable = Pick<TokenRow, keyof typeof changed_fields>
+
+const changeOf = (token: TokenRow, values: Partial<Changeable>): { after: Changeable; is_other: boolean } => {
+  const {
+    name = token.name,
+    rate_limit_per_minute = token.rate_limit_per_minute,
+    monthly_units = token.monthly_units
+  } = values
+  const is_other =
+    name !== token.name ||
+    rate_limit_per_minute !== token.rate_limit_per_minute ||
+    monthly_units !== token.monthly_units
+  return { after: { name, rate_limit_per_minute, monthly_units }, is_other }
+}
+
+const change = command("PATCH", "/api/v1/tokens/{id}", {
+  answer: { token: Shown.row(() => tokenResource) },
+  name: "tokens.update",
+  summary: "Rename a token or change its limits, which hold from the next request on",
+  ability: "tokens:write",
+  permission: manages_users,
+  server_only: true,
+  params: { id: { table: tokens } },
+  fields: changed_fields,
+  // The rows of tokens that ended with a device or an account stay, so that refusals can say why.
+  authorize: ({ rows: { id: token } }) => (token.revoked_at === null ? Effect.void : Effect.fail(notFound())),
+  facts: ({ rows, viewer }) => Effect.all({ user: userById(rows.id.user_id), is_administrator: administers(viewer) }),
+  decide: ({ is_administrator, user }, { rows: { id: token }, values, viewer }) => {
+    if (!is_administrator) return Result.fail(forbidden("Only the owner and administrators change tokens."))
+    const refusal = user === undefined ? undefined : beyondViewer(viewer, user, token.abilities)
+    if (refusal !== undefined) return Result.fail(refusal)
+    const { after, is_other } = changeOf(token, values)
+    return Result.succeed({
+      events: is_other ? [tokenChanged.make({ id: token.id, user_id: token.user_id, ...after })] : [],
+      result: { id: token.id }
+    })
+  },
+  respond: ({ id }, input) =>
+    Effect.gen(function* () {
+      const { after, is_other } = changeOf(input.rows.id, input.values)
+      if (is_other) yield* (yield* Store).apply([update(tokens, id, { ...after, updated_at: input.now })])
+      return ok(yield* renderById(tokenResource, id, input.query, viewContext(input)))
+    })
+})
 
 const revoke = command("DELETE", "/api/v1/tokens/{id}", {
   name: "tokens.delete",
@@ -195,9 +252,10 @@ const revoke = command("DELETE", "/api/v1/tokens/{id}", {
 export const tokensSlice = (abilities: () => ReadonlySet<string>): ServerSlice => ({
   name: "tokens",
   server_tables: [tokens],
+  migrations: [tokens_by_month],
   resources: [tokenResource],
   events: tokenEvents,
-  endpoints: [list, issue(abilities), revoke],
+  endpoints: [list, issue(abilities), change, revoke],
   // People name their tokens, and devices theirs; tokens taken away are in the journal alone.
   streams_of_user: (user_id) =>
     Effect.map(
@@ -211,7 +269,7 @@ export const tokensSlice = (abilities: () => ReadonlySet<string>): ServerSlice =
         events.flatMap(({ data, recorded_at, type }): ReadonlyArray<RowChange> => {
           // Deactivating an account revokes its tokens for good; until it is active again the refusal says why
           // (rules/conventions 11).
-          if (type === userDeactivated.type)
+          if (type === userDeactivated.type || (type === userAccessReset.type && data["ends_sessions"] === true))
             return [updateWhere(tokens, { user_id: Number(data["id"]), revoked_at: null }, { revoked_at: recorded_at })]
           const erased = type === memberAnonymised.type ? data["user_id"] : null
           return typeof erased === "number"

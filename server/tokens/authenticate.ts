@@ -13,6 +13,8 @@ export interface Bearer {
   readonly viewer: Viewer
   /** Requests a minute of this token alone; null where the setting holds. */
   readonly rate_limit_per_minute: number | null
+  /** Weighted units a month of this token alone, 0 for no limit; null where the setting holds. */
+  readonly monthly_units: number | null
   /** The token's device is revoked: every request is refused with that reason. */
   readonly device_revoked: boolean
 }
@@ -62,7 +64,12 @@ export const makeAuthentication = (): Authentication => {
     const viewer: Viewer = { ...user, abilities: new Set(row.abilities), token_id: row.id }
     const found: Known = {
       row,
-      bearer: { viewer, rate_limit_per_minute: row.rate_limit_per_minute, device_revoked },
+      bearer: {
+        viewer,
+        rate_limit_per_minute: row.rate_limit_per_minute,
+        monthly_units: row.monthly_units,
+        device_revoked
+      },
       until: now + believed_millis
     }
     // Not cached when something changed during the read.

@@ -35,6 +35,7 @@ export const deviceTokens: DeviceTokensShape = {
       insert(tokens, {
         ...row,
         rate_limit_per_minute: issuer?.rate_limit_per_minute ?? null,
+        monthly_units: issuer?.monthly_units ?? null,
         hash: hashOf(secret),
         last_used_at: null,
         revoked_at: null,

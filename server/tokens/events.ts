@@ -14,10 +14,22 @@ export const tokenIssued = eventType("token.issued", {
     }),
   project: "changes_no_table"
 })
+export const tokenChanged = eventType("token.changed", {
+  meaning: "A token was renamed or given other limits: what it has from then on.",
+  data: () =>
+    Schema.Struct({
+      id: Schema.Int,
+      user_id: Schema.NullOr(Schema.Int),
+      name: Schema.String,
+      rate_limit_per_minute: Schema.NullOr(Schema.Int),
+      monthly_units: Schema.NullOr(Schema.Int)
+    }),
+  project: "changes_no_table"
+})
 export const tokenRevoked = eventType("token.revoked", {
   meaning: "A token was taken away: it opens nothing any more.",
   data: () => Schema.Struct({ id: Schema.Int, user_id: Schema.NullOr(Schema.Int) }),
   project: "changes_no_table"
 })
 
-export const tokenEvents: ReadonlyArray<AnyEventType> = [tokenIssued, tokenRevoked]
+export const tokenEvents: ReadonlyArray<AnyEventType> = [tokenIssued, tokenChanged, tokenRevoked]

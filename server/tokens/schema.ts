@@ -2,6 +2,7 @@
 import { hash, randomBytes, timingSafeEqual } from "node:crypto"
 import { integer, list, text, timestamp } from "../../core/kernel/field.ts"
 import { type RowOf, table } from "../../core/kernel/table.ts"
+import { addColumn, type TableMigration } from "../../core/kernel/table-migration.ts"
 
 export const token_fields = {
   name: text({ required: true }),
@@ -10,9 +11,17 @@ export const token_fields = {
   expires_at: timestamp({ nullable: true }),
   rate_limit_per_minute: integer({
     nullable: true,
+    on_null: "clear",
     min: 1,
     max: 10_000,
     describe: "Requests per minute; the setting api.rate_limit when null"
+  }),
+  monthly_units: integer({
+    nullable: true,
+    on_null: "clear",
+    min: 0,
+    max: 1_000_000_000,
+    describe: "Weighted units in a UTC calendar month, 0 for no limit; the setting api.monthly_units when null"
   })
 }
 export const tokens = table(
@@ -27,6 +36,13 @@ export const tokens = table(
   },
   { indexes: [["user_id"]], uniques: [{ columns: ["hash"], field: "name", message: "Try again." }] }
 )
+/** Tokens of before there were limits a month go by the setting. */
+export const tokens_by_month: TableMigration = {
+  id: 2,
+  name: "monthly_units_of_tokens",
+  table: tokens,
+  up: addColumn("tokens", "monthly_units", integer({ nullable: true }), "null")
+}
 export type TokenRow = RowOf<typeof tokens>
 
 export const hashOf = (secret: string): string => hash("sha256", secret, "hex")

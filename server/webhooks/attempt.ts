@@ -19,11 +19,15 @@ import { headersOf, secretsOf, webhookSecrets } from "./signing.ts"
 export interface AttemptTold {
   readonly webhook_id: number
   readonly user_id: number
+  /** Where it went, without path and query, which may hold keys. */
+  readonly host: string
   readonly delivery: Pick<DeliveryRow, "event" | "event_id" | "purpose">
   /** Counted from 1; the first of an event is the one that is metered. */
   readonly attempt: number
   readonly outcome: Outcome
   readonly body_bytes: number
+  /** When it was begun, in milliseconds since 1970. */
+  readonly begun_millis: number
   readonly duration_ms: number
 }
 export interface AttemptOptions {
@@ -79,10 +83,12 @@ export const attemptDelivery = Effect.fnUntraced(function* (
   yield* options.attempted({
     webhook_id: webhook.id,
     user_id: webhook.user_id,
+    host: URL.parse(webhook.url)?.host ?? "",
     delivery,
     attempt: delivery.attempts + 1,
     outcome,
     body_bytes: Buffer.byteLength(body),
+    begun_millis,
     duration_ms
   })
 })

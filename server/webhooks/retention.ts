@@ -1,11 +1,11 @@
 /** What was sent, and how it went, is kept for as long as the settings say. */
-import { Clock, Effect, Schema } from "effect"
+import { Clock, Effect } from "effect"
 import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import { settingNumber } from "../../core/kernel/settings.ts"
 import { bindings } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { instantOf } from "../../core/values/time.ts"
-import { jobKind } from "../jobs/job-kind.ts"
+import { dailyRetention } from "../jobs/retention.ts"
 
 const day_millis = 86_400_000
 
@@ -25,15 +25,9 @@ export const dropOld = Effect.gen(function* () {
   )
 })
 
-export const dropOldDaily = {
-  cron: "17 3 * * *",
-  kind: jobKind({
-    kind: "webhooks.retention",
-    meaning: "removes deliveries and log entries of webhooks that are older than the settings keep them",
-    data: Schema.Struct({ due_at: Schema.String }),
-    attempts_max: 5,
-    waits_seconds: [60, 600],
-    at_a_time: 1,
-    run: () => dropOld
-  })
-}
+export const dropOldDaily = dailyRetention(
+  "webhooks.retention",
+  "17 3 * * *",
+  "removes deliveries and log entries of webhooks that are older than the settings keep them",
+  dropOld
+)

@@ -20,6 +20,8 @@ export interface Outcome {
   readonly excerpt: string | null
   /** As the receiver's `Retry-After` says; null where it says nothing. */
   readonly retry_after_seconds: number | null
+  /** What was read of the answer; absent where there was none. */
+  readonly response_bytes?: number
 }
 
 export type Send = (sending: Sending, signal: AbortSignal) => Promise<Outcome>
@@ -66,7 +68,8 @@ const read = (answer: http.IncomingMessage, resolve: (outcome: Outcome) => void,
       status,
       error: is_taken ? null : "http",
       excerpt: excerpt === "" ? null : excerpt,
-      retry_after_seconds: secondsOf(answer.headers["retry-after"])
+      retry_after_seconds: secondsOf(answer.headers["retry-after"]),
+      response_bytes: length
     })
   }
   answer.on("data", (chunk: Buffer) => {

@@ -27,6 +27,8 @@ export interface Signed {
   readonly secrets: ReadonlyArray<string>
   readonly now_millis: number
 }
+/** What receivers are told that calls them. */
+export const own_agent = "Flightcase-Webhooks/1"
 /** The headers of an attempt. */
 export const headersOf = async ({ body, event, event_id, now_millis, secrets }: Signed) => {
   const { Webhook } = await import("standardwebhooks")
@@ -34,7 +36,7 @@ export const headersOf = async ({ body, event, event_id, now_millis, secrets }: 
   const [present] = secrets
   return {
     "content-type": "application/json",
-    "user-agent": "Flightcase-Webhooks/1",
+    "user-agent": own_agent,
     "webhook-id": event_id,
     "webhook-timestamp": String(Math.floor(now_millis / 1_000)),
     "webhook-signature": secrets.map((secret) => new Webhook(secret).sign(event_id, at, body)).join(" "),

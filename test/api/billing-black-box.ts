@@ -97,7 +97,13 @@ export const openBooks = async (engine: Engine, options: ServeOptions = {}): Pro
     tokenOf: async (permissions, abilities) => {
       const name = `Person ${++count}`
       const role = await made("/roles", { name, permissions })
-      const user = await made("/users", { name, email: `p${count}@example.com`, roles: [role.name], active: true })
+      const user = await made("/users", {
+        name,
+        email: `p${count}@example.com`,
+        roles: [role.name],
+        active: true,
+        send_invitation: false
+      })
       return (await made("/tokens", { name, abilities, user_id: user.id })).secret
     },
     setClock: (iso) => server.setClock(Date.parse(iso)),

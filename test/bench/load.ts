@@ -10,10 +10,10 @@ export interface Load {
   readonly connections: number
   readonly count: number
   readonly method: "GET" | "PUT"
-  /** Taken in turns. */
+  /** Taken in turns; one with a word before it is asked by that method, with the body. */
   readonly paths: ReadonlyArray<string>
   readonly tokens: ReadonlyArray<string>
-  /** `#` becomes the request's number. */
+  /** `#` becomes the request's number. Of GET there is none. */
   readonly body?: string | undefined
 }
 export interface Loaded {
@@ -40,9 +40,11 @@ const drive = (load: Load): Promise<Loaded> =>
     }
     const request = (): string => {
       const number = sent++
-      const body = load.body?.replaceAll("#", String(number))
+      const path = paths[number % paths.length]!
+      const method = /^[A-Z]+ /.exec(path)?.[0].trim() ?? load.method
+      const body = method === "GET" ? undefined : load.body?.replaceAll("#", String(number))
       return (
-        `${load.method} ${paths[number % paths.length]} HTTP/1.1\r\nhost: ${host}:${port}\r\nauthorization: Bearer ${tokens[number % tokens.length]}\r\n` +
+        `${method} ${path.replace(/^[A-Z]+ /, "")} HTTP/1.1\r\nhost: ${host}:${port}\r\nauthorization: Bearer ${tokens[number % tokens.length]}\r\n` +
         (body === undefined
           ? "\r\n"
           : `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
@@ -69,7 +71,7 @@ const drive = (load: Load): Promise<Loaded> =>
         const length = Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1] ?? Number.NaN)
         if (Number.isNaN(length)) return fail(`no length told: ${head}`)
         if (held.length < head_end + 4 + length) return
-        if (!head.startsWith("HTTP/1.1 200")) return fail(held.toString())
+        if (!head.startsWith("HTTP/1.1 20")) return fail(held.toString())
         bytes += held.length
         held = undefined
         answered++

@@ -10,6 +10,7 @@ import { root } from "./processes.ts"
 
 const benches: { readonly [name: string]: () => Promise<() => Promise<void>> } = {
   http: async () => (await import("./http.ts")).http,
+  limits: async () => (await import("./limits.ts")).limits,
   import: async () => (await import("./import.ts")).imports,
   write: async () => (await import("./write.ts")).write,
   availability: async () => (await import("./availability.ts")).availability,
@@ -23,6 +24,8 @@ const benches: { readonly [name: string]: () => Promise<() => Promise<void>> } =
   offline: async () => (await import("./offline.ts")).offline,
   visible: async () => (await import("./visible.ts")).visible,
   print: async () => (await import("./print.ts")).print,
+  metering: async () => (await import("./metering.ts")).metering,
+  "request-logs": async () => (await import("./request-logs.ts")).requestLogs,
   documents: async () => (await import("./documents.ts")).documents
 }
 

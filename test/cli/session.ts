@@ -14,7 +14,7 @@ import { spawn } from "node:child_process"
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { openServerApp, type ServerOptions } from "../../server/app.ts"
+import { openServerApp, type ServerApp, type ServerOptions } from "../../server/app.ts"
 import { listenOn, type Listening } from "../../server/http.ts"
 import { silentLog } from "../../server/log.ts"
 import { described } from "../server/serving.ts"
@@ -26,6 +26,7 @@ const compiled = join(tmpdir(), "flightcase-compiled")
 const cli = new URL("../../cli/main.ts", import.meta.url).pathname
 
 export interface Place {
+  readonly app: ServerApp
   readonly url: string
   readonly home: string
   /** Where commands run and files lie. */
@@ -67,6 +68,7 @@ export const openPlace = async (options: Partial<ServerOptions> = {}): Promise<P
     listening = undefined
   }
   return {
+    app,
     url,
     home,
     folder,

@@ -3,11 +3,14 @@ import { billing_mutants } from "./billing.ts"
 import { document_mutants } from "./documents.ts"
 import { guard_mutants } from "./guards.ts"
 import { kernel_mutants, rule_mutants } from "./in-core.ts"
+import { limit_mutants } from "./limits.ts"
 import { link_mutants } from "./links.ts"
 import type { Mutant } from "./mutant.ts"
+import { notification_mutants } from "./notifications.ts"
 import { outbox_mutants, replica_mutants } from "./on-device.ts"
 import { reader_mutants, verdict_mutants } from "./on-server.ts"
 import { purchase_order_mutants } from "./purchase-orders.ts"
+import { waiting_mutants } from "./waiting.ts"
 import { serving_mutants } from "./serving.ts"
 
 export const mutants: ReadonlyArray<Mutant> = [
@@ -22,5 +25,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   ...billing_mutants,
   ...document_mutants,
   ...purchase_order_mutants,
-  ...link_mutants
+  ...waiting_mutants,
+  ...link_mutants,
+  ...limit_mutants,
+  ...notification_mutants
 ]

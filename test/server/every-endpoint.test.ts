@@ -18,6 +18,7 @@ const free_text: { readonly [param: string]: string } = { group: "company" }
 
 /** Columns whose values have a form that their declaration does not tell, and that answers are made of. */
 const formed: { readonly [table: string]: AnyRow } = {
+  notifications: { user_id: 1, in_inbox: true },
   opportunity_items: { path: "0001" },
   restores: { manifest: { position: 0, events: 0, schema_version: 1, tables: [], ids: {}, numbers: {} } }
 }

@@ -123,7 +123,8 @@ export const askOf = async (
 }
 const gotWhole = async (reply: HttpResponse): Promise<Got> =>
   gotOf(
-    typeof reply.body === "object" && "stream" in reply.body
+    // One that goes on until it is ended is left to whoever listens.
+    typeof reply.body === "object" && "stream" in reply.body && reply.body.size_bytes !== undefined
       ? { ...reply, body: Buffer.concat(await Effect.runPromise(Stream.runCollect(reply.body.stream))) }
       : reply
   )

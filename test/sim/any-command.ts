@@ -12,11 +12,18 @@ export type Row = { readonly [column: string]: unknown }
 /** Reads rows where the person is, by SQL: what a person sees on a screen, at a fraction of its cost. */
 export type Look = (sql: string, values?: ReadonlyArray<string | number>) => Promise<ReadonlyArray<Row>>
 
-/** No world draws documents: those of these worlds wait for ever, and what is done to a drawn one is refused. */
-const of_drawn_documents: ReadonlySet<string> = new Set(["documents.finalise", "documents.void"])
+/**
+ * Refused in these worlds whatever is sent: none draws documents, so that nothing can be done to a drawn one; and whoever
+ * works in them has no member record that own preferences could be kept with.
+ */
+const always_refused: ReadonlySet<string> = new Set([
+  "documents.finalise",
+  "documents.void",
+  "notification_preferences.update"
+])
 export const commandKinds: ReadonlyArray<CommandEndpoint> = catalogue.endpoints.filter(
   (endpoint): endpoint is CommandEndpoint =>
-    endpoint.kind === "command" && !endpoint.server_only && !of_drawn_documents.has(endpoint.name)
+    endpoint.kind === "command" && !endpoint.server_only && !always_refused.has(endpoint.name)
 )
 
 /** A path, by the names of its parameters, and a body. */

@@ -212,5 +212,30 @@ export const seed_data: ReadonlyArray<Request> = [
   write("documents/generate", { document_type: "invoice", documentable_type: "Invoice", documentable_id: 1 }),
   // Hired goods that are here, and can go back.
   write("purchase_orders/4/receive", { lines: [{ item_id: 7, quantity: "2" }] }),
-  write("purchase_orders/6/receive", { lines: [{ item_id: 11, quantity: "3" }] })
+  write("purchase_orders/6/receive", { lines: [{ item_id: 11, quantity: "3" }] }),
+  // What the house and two people want to be told of.
+  write(
+    "notification_settings",
+    { settings: [{ notification_type: "invoice.overdue", channels: { broadcast: true } }] },
+    "PUT"
+  ),
+  write(
+    "members/3/notification_preferences",
+    { preferences: [{ notification_type: "invoice.overdue", is_muted: true }] },
+    "PUT"
+  ),
+  write(
+    "members/2/notification_preferences",
+    { preferences: [{ notification_type: "invoice.overdue", channels: { email: false } }] },
+    "PUT"
+  ),
+  // A line that is short and waits.
+  write("opportunities", {
+    subject: "Waits",
+    store_id: 1,
+    starts_at: "2026-09-10T09:00:00Z",
+    ends_at: "2026-09-12T09:00:00Z"
+  }),
+  write("opportunities/11/items", { name: "Cables", item_id: 5, quantity: 9_000 }),
+  write("opportunities/11/shortages/resolve", { resolution: "waitlist" })
 ]

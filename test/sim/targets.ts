@@ -43,6 +43,22 @@ const withBody =
     return target === undefined ? undefined : { ...target, body: (await body(random, look, target.params ?? {})) ?? {} }
   }
 
+/** One or two types of notification, with some of what can be said of one; now and then of one that takes nothing. */
+const anyTypes = (random: Random, flag: string): ReadonlyArray<Json> =>
+  random
+    .pick([
+      ...[["invoice.overdue"], ["activity.assigned"], ["payment.recorded"], ["user.invited"], ["password.reset"]],
+      ...[
+        ["invoice.overdue", "opportunity.created"],
+        ["payment.recorded", "invoice.overdue"]
+      ]
+    ])
+    .map((notification_type) => ({
+      notification_type,
+      channels: random.pick<Json>([null, {}, { email: random.happens(0.5) }, { database: false, broadcast: true }]),
+      ...(random.happens(0.5) ? { [flag]: random.happens(0.5) } : {})
+    }))
+
 const workableIn = (o: string): string =>
   `((${o}.state = 0) or (${o}.state = 1 and ${o}.status in (0, 1, 4)) or (${o}.state = 2 and ${o}.status < 5))`
 const workable = workableIn("opportunities")
@@ -292,16 +308,24 @@ export const targets: { readonly [endpoint: string]: Maker } = {
     purchaseOrder("po_type = 'sub_hire' and status not in ('draft', 'cancelled') and returned_at is null"),
     async (random) => ({ ends_at: `2031-01-${String(1 + random.below(28)).padStart(2, "0")}T00:00:00Z` })
   ),
-  "opportunities.resolve_shortages": withBody(deal(`has_shortage and ${workable}`), async (random, look) => ({
-    resolution: random.pick(["sub_hire", "sub_hire", "purchase"]),
-    supplier_id: number(
-      await one(
-        random,
-        look,
-        "select id from members where deleted_at is null and membership_type in ('organisation', 'contact') order by id desc"
-      )
-    )
-  })),
+  "opportunities.resolve_shortages": withBody(deal(`has_shortage and ${workable}`), async (random, look) =>
+    random.happens(0.4)
+      ? { resolution: "waitlist" }
+      : {
+          resolution: random.pick(["sub_hire", "sub_hire", "purchase"]),
+          supplier_id: number(
+            await one(
+              random,
+              look,
+              "select id from members where deleted_at is null and membership_type in ('organisation', 'contact') order by id desc"
+            )
+          )
+        }
+  ),
+  "opportunities.leave_waiting_list": withBody(
+    deal("id in (select opportunity_id from shortage_waits where status = 'waiting')"),
+    async () => ({})
+  ),
   "purchase_orders.cancel": withBody(purchaseOrder("status in ('draft', 'sent')"), async () => ({})),
   "attachments.create": async (random, look) => {
     const { table, type } = random.pick(attachables)
@@ -712,5 +736,11 @@ export const targets: { readonly [endpoint: string]: Maker } = {
   },
   "documents.batch": async () => ({
     body: { document_type: "quotation", documentable_type: "Opportunity", documentable_ids: [987_654_321] }
-  })
+  }),
+  "notification_preferences.update": async (random) => ({ body: { preferences: anyTypes(random, "is_muted") } }),
+  "members.notification_preferences.update": async (random, look) => ({
+    params: { id: number(await one(random, look, "select id from members where deleted_at is null order by id desc")) },
+    body: { preferences: anyTypes(random, "is_muted") }
+  }),
+  "notification_settings.update": async (random) => ({ body: { settings: anyTypes(random, "is_enabled") } })
 }

@@ -86,6 +86,8 @@ describe("the HTTP client", () => {
       return [(await client.send({ method: "GET", path: "/" })).status, asked.length]
     }
     expect(await handed("61", 5)).toEqual([429, 1])
+    // A month's quota that is used up.
+    expect(await handed("2592000", 5)).toEqual([429, 1])
     expect(await handed("Wed, 21 Oct 2026 07:28:00 GMT", 5)).toEqual([429, 1])
     expect(await handed("0", 1)).toEqual([429, 2])
   })

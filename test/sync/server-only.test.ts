@@ -32,7 +32,7 @@ describe.each(engines)("a device that pushes what only the server decides, on %s
     const before = await server.run(state)
     const closed = server.app.catalogue.endpoints.filter((endpoint) => endpoint.server_only)
     expect(closed.filter(({ kind }) => kind === "command").map(({ name }) => name)).toEqual(
-      expect.arrayContaining(["tokens.create", "tokens.delete"])
+      expect.arrayContaining(["tokens.create", "tokens.update", "tokens.delete"])
     )
     const commands = closed.map(({ name, params }, at) => ({
       n: at + 1,

@@ -103,10 +103,11 @@ export const personal_tables: ReadonlyArray<Table> = catalogue.tables.filter(
     table.stream?.entity === members.entity ||
     table.stream?.entity === users.entity
 )
-/** Those with rows of their own per member, and where one is made. */
+/** Those with rows of their own per member that hold words of people, and where one is made. */
 export const recordsOfMember = (): ReadonlyArray<{ readonly table: Table; readonly path: string }> =>
   personal_tables
     .filter((table) => table.stream?.entity === members.entity && !stays.has(`${table.name}.relationship_type`))
+    .filter((table) => Object.keys(markedBody(table)).length > 0)
     .map((table) => {
       const endpoint = catalogue.endpoints.find(
         (one) =>

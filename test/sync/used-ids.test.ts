@@ -102,6 +102,7 @@ describe.each(engines)("a command's id that was used by another, on %s,", (engin
             `insert into replica_commands select id, replica_id, n, fingerprint, accepted, "position", error, decided_at from replica_verdicts`
           )
           yield* store.run("drop table replica_verdicts")
+          yield* store.run("alter table tokens drop column monthly_units")
           yield* store.run("drop table flightcase_migrations")
         })
       )

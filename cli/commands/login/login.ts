@@ -7,13 +7,14 @@ import type { Command } from "commander"
 import type { Device, Profile } from "../../../sync/device/device.ts"
 import type { MoveResult } from "../../../sync/device/recovery/move-unsent.ts"
 import type { OutboxCommand } from "../../../sync/device/outbox/command.ts"
-import { CliError, exit_codes, missingFlagError } from "../../exit-codes.ts"
+import { CliError, exit_codes, missingFlagError, usageError } from "../../exit-codes.ts"
 import { type CommandContext, withPrivateUmask } from "../../context.ts"
 import { standardInput } from "../../input.ts"
 import { homeFolder, privateFolder, profileExists, profileFolder, profileName } from "../../profile-folder.ts"
 import { progressOf } from "../../output/progress.ts"
 import { type Flags, textFlag, withAction } from "../../program.ts"
-import { serverUrl } from "../../remote.ts"
+import { serverAt, serverUrl } from "../../remote.ts"
+import { forgetKept, looksLikeCode, tokenByCode } from "./by-code.ts"
 
 export const declare = (program: Command): void => {
   const login = program
@@ -21,6 +22,7 @@ export const declare = (program: Command): void => {
     .description("Make this machine's replica of a server, and fill it")
     .argument("<url>", "the server's address")
     .option("--token <token>", "a token of yours; - reads it from standard input")
+    .option("--code <code>", "a code that was sent to you by mail; - reads it from standard input")
     .option("--name <device>", "what this machine is called (default: its host name)")
     .option(
       "--set-aside",
@@ -70,6 +72,7 @@ const logIn = async (context: CommandContext, [url = ""]: ReadonlyArray<string>,
     : { device, moved: undefined, aside: undefined }
   try {
     const { position } = await logged_in.device.status()
+    forgetKept(login.profiles, name)
     progress.end()
     report(context, login, logged_in, position)
   } finally {
@@ -77,13 +80,10 @@ const logIn = async (context: CommandContext, [url = ""]: ReadonlyArray<string>,
   }
 }
 
-/** What is asked for, checked before anything is made. */
+/** What is asked for, checked before anything is made. A code is used last, as it holds once. */
 const loginAsked = async (context: CommandContext, url: string, flags: Flags): Promise<Login> => {
   const address = serverUrl(url)
-  // FLIGHTCASE_TOKEN and standard input keep the secret out of the list of processes.
-  const given = flags["token"] ?? context.env["FLIGHTCASE_TOKEN"]
-  const token = given === "-" ? (await standardInput()).trim() : given
-  if (typeof token !== "string" || token === "") throw missingFlagError("--token", "the token")
+  const shown = await shownBy(context, flags)
   if (context.offline)
     throw new CliError(exit_codes.network, "Logging in needs the server, and --offline forbids to ask it.")
   const name = profileName(context.options.profile, context.env)
@@ -93,7 +93,34 @@ const loginAsked = async (context: CommandContext, url: string, flags: Flags): P
   const set_aside = exists && flags["setAside"] === true
   const before = exists && !set_aside ? await loginStateOf(folder) : undefined
   const device_name = textFlag(flags, "name") ?? before?.profile.device ?? hostname()
+  const token =
+    "token" in shown
+      ? shown.token
+      : await tokenByCode({ url: address, code: shown.code, device_name, profiles, profile: name })
   return { name, address, token, device_name, profiles, folder, before, exists, set_aside }
+}
+
+/** How somebody shows who they are: a token, or a code from a mail. Asked for on a terminal where neither is given. */
+const shownBy = async (
+  context: CommandContext,
+  flags: Flags
+): Promise<{ readonly token: string } | { readonly code: string }> => {
+  const typed = async (given: unknown): Promise<unknown> => (given === "-" ? (await standardInput()).trim() : given)
+  if (flags["code"] !== undefined) {
+    if (flags["token"] !== undefined) throw usageError("--token and --code are two ways to log in: give one of them.")
+    const code = await typed(flags["code"])
+    if (typeof code !== "string" || code === "") throw missingFlagError("--code", "the code")
+    return { code }
+  }
+  // FLIGHTCASE_TOKEN and standard input keep the secret out of the list of processes.
+  const token = await typed(flags["token"] ?? context.env["FLIGHTCASE_TOKEN"])
+  if (typeof token === "string" && token !== "") return { token }
+  if (flags["token"] !== undefined || !context.interactive)
+    throw missingFlagError("--token or --code", "what to log in with")
+  const { promptSecret } = await import("../../prompt.ts")
+  const answer = await promptSecret("The code from your mail, or a token:")
+  if (answer === "") throw missingFlagError("--token or --code", "what to log in with")
+  return looksLikeCode(answer) ? { code: answer } : { token: answer }
 }
 
 /** Moves unsent commands to the new device, puts it in the old one's place, and has the server forget the old one. */
@@ -173,6 +200,7 @@ const loginStateOf = async (folder: string): Promise<LoginState> => {
     const conflicts = [...outbox.byState("rejected"), ...outbox.byState("held")]
     if (pending.length + conflicts.length === 0 || profile.revoked_at !== undefined || profile.copied_at !== undefined)
       return { profile, pending, conflicts }
+    if (await opensNothing(profile)) return { profile, pending, conflicts }
     throw new CliError(
       exit_codes.conflict,
       `This profile still holds ${pending.length} unsent commands and ${conflicts.length} conflicts.`,
@@ -185,6 +213,15 @@ const loginStateOf = async (folder: string): Promise<LoginState> => {
     outbox.close()
   }
 }
+
+/** Whether the server knows the device's token no more: it has expired or was ended; nothing can be sent with it. */
+const opensNothing = async ({ token, url }: Profile): Promise<boolean> =>
+  serverAt(url, token)
+    .ask({ method: "GET", path: "/api/v1/abilities", query: [], body: undefined })
+    .then(
+      ({ status }) => status === 401,
+      () => false
+    )
 
 /** Moves unsent commands to the new device. Exit 6 where they are another person's. */
 const takeAlong = async (

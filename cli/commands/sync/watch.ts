@@ -11,10 +11,11 @@ import type { CommandContext } from "../../context.ts"
 import { CliError, exit_codes, usageError } from "../../exit-codes.ts"
 import { styled } from "../../output/terminal.ts"
 import { oneLine } from "../../output/text.ts"
+import { stopOnSignals } from "../../stop-signals.ts"
 
 export const withWatch = (sync: Command): Command =>
   sync
-    .option("--watch", "keep in sync until stopped; says so when a conflict arrives")
+    .option("--watch", "keep in sync until stopped; shows conflicts and what you are told as they come")
     .option("--install-unit", "write a systemd user unit that runs sync --watch")
     .option("--uninstall-unit", "remove it")
     .option("--print", "with --install-unit: print the unit instead of writing it")
@@ -91,24 +92,14 @@ const follow = async (context: CommandContext): Promise<number> => {
     throw new CliError(exit_codes.conflict, "This profile is being watched already.", {
       way_out: "systemctl --user status shows the unit, if one runs it."
     })
-  const stop = new AbortController()
-  let code: number = exit_codes.ok
   // A signal is the normal end, so the exit code is 0; a sync under way is finished first.
-  for (const [signal, ends_with] of [
-    ["SIGTERM", exit_codes.ok],
-    ["SIGHUP", exit_codes.ok],
-    ["SIGINT", exit_codes.interrupted]
-  ] as const) {
-    process.removeAllListeners(signal)
-    process.once(signal, () => {
-      code = ends_with
-      stop.abort()
-      process.once(signal, () => process.exit(ends_with))
-    })
-  }
+  const { code, stop } = stopOnSignals()
   const { waitForNews, watch } = await import("../../../sync/device/watch.ts")
   // Now, and not with the first pull: another release may take the program's place meanwhile.
   await (await import("../../../sync/device/remote.ts")).loadShapeReader()
+  const told = teller(context, device)
+  const { tellNotifications } = await import("./notifications.ts")
+  const telling = tellNotifications(context, device.profile, stop.signal, told)
   try {
     const ended = await watch({
       sync: () => device.sync(undefined, { patience_millis: 50 }),
@@ -120,12 +111,14 @@ const follow = async (context: CommandContext): Promise<number> => {
       lastPending: device.lastPending,
       recorded: onRecorded(context.folder()),
       conflicts: device.conflicts,
-      tell: teller(context, device),
+      tell: told,
       stop: stop.signal,
       upgraded: watchProgram()
     })
-    return ended === "upgraded" ? exit_codes.replaced : code
+    return ended === "upgraded" ? exit_codes.replaced : code()
   } finally {
+    stop.abort()
+    await telling
     lock.release()
   }
 }

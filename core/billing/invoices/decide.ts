@@ -12,6 +12,7 @@ import { snapshotRate } from "../../opportunities/header/decide.ts"
 import type { OpportunityRow } from "../../opportunities/schema.ts"
 import { resolveTax } from "../../pricing/tax.ts"
 import { plusDays } from "../../values/time.ts"
+import { dayOf } from "../../values/zone.ts"
 import { rowTax, settled, sumsOf } from "../amounts.ts"
 import {
   invoiceChange,
@@ -272,7 +273,8 @@ export const issueInvoice = (
     if (isInFuture(issued_at, context.now))
       return yield* Result.fail(invalidField("issued_at", "The issued at field must not be in the future."))
     const due_at = asked.due_at ?? row.due_at ?? plusDays(issued_at, row.payment_terms_days ?? termsOf(member))
-    if (due_at < issued_at)
+    const zone = facts.billed_by?.einvoice?.zone ?? "UTC"
+    if (dayOf(Date.parse(due_at), zone) < dayOf(Date.parse(issued_at), zone))
       return yield* Result.fail(
         invalidField("due_at", "The due at field must not be before the day of issue; send a later due_at.")
       )

@@ -10,6 +10,7 @@ import { shortagesOf } from "../demands.ts"
 import { acknowledgeShortages } from "./decide.ts"
 import { loadDecisionState } from "../load.ts"
 import { one, path } from "../paths.ts"
+import { waitingOf, waitingShown } from "../waiting/api.ts"
 import { acknowledgements } from "./schema.ts"
 import { tracking_types } from "../../availability/line.ts"
 import * as Shown from "../../kernel/answer-schema.ts"
@@ -44,7 +45,7 @@ const shortageShown = {
  * 2).
  */
 const list = get(`${path}/{id}/shortages`, {
-  answer: { shortages: Shown.objects(shortageShown), meta: Shown.meta },
+  answer: { shortages: Shown.objects(shortageShown), waiting: waitingShown, meta: Shown.meta },
   name: "opportunities.shortages",
   summary: "The lines that are short, and by how much",
   ability: "opportunities:read",
@@ -54,7 +55,11 @@ const list = get(`${path}/{id}/shortages`, {
     Effect.gen(function* () {
       const state = yield* loadDecisionState(input.rows.id, input, { live_only: true, stock: true })
       const shortages = shortagesOf(state, state.opportunity, state.demands, input.settings, input.now)
-      return ok({ shortages: shortages.map((shortage) => ({ ...shortage })), meta: unpagedMeta(shortages.length) })
+      return ok({
+        shortages: shortages.map((shortage) => ({ ...shortage })),
+        waiting: yield* waitingOf(input.rows.id.id, input),
+        meta: unpagedMeta(shortages.length)
+      })
     })
 })
 

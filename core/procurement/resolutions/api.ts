@@ -1,6 +1,8 @@
-/** Resolving shortages of an opportunity by an order to a supplier (rules/availability 9). */
+/** Resolving shortages of an opportunity by an order to a supplier, or by waiting (rules/availability 9). */
 import { Effect, Result } from "effect"
+import { requestedUnits } from "../../availability/line.ts"
 import { compositionOf } from "../../availability/snapshot.ts"
+import * as Shown from "../../kernel/answer-schema.ts"
 import {
   command,
   type DecideContext,
@@ -10,14 +12,19 @@ import {
   type Input
 } from "../../kernel/endpoint.ts"
 import { lockStreams } from "../../kernel/engine.ts"
+import type { CommandRuntime } from "../../kernel/command-runtime.ts"
+import { isJsonObject } from "../../kernel/json.ts"
 import { forbidden, invalidField, type Rejection } from "../../kernel/rejection.ts"
 import { created } from "../../kernel/resource.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { hasOnePermission } from "../../kernel/viewer.ts"
-import { demandSettings, shortagesOf, unitWindow } from "../../opportunities/demands.ts"
+import { demandSettings, hasShortageCheck, shortagesOf, unitWindow } from "../../opportunities/demands.ts"
 import type { DecisionState } from "../../opportunities/aggregate.ts"
 import { loadDecisionState } from "../../opportunities/load.ts"
 import { opportunities, type OpportunityRow } from "../../opportunities/schema.ts"
+import { type Join, joinWaiting } from "../../opportunities/waiting/decide.ts"
+import { waitingOf, waitingShown } from "../../opportunities/waiting/api.ts"
+import { shortage_waits } from "../../opportunities/waiting/schema.ts"
 import { instantOf } from "../../values/time.ts"
 import { openEndMillis } from "../../values/period.ts"
 import { purchaseOrderStream } from "../events.ts"
@@ -170,30 +177,87 @@ const resolveShortages = (
     )
   })
 
+/** What is short, and what waits already. Asked quantities are whole lines: units that are allocated count too. */
+const waitFactsOf = Effect.fnUntraced(function* (asked: Asked): Effect.fn.Return<Join, Failure, Store> {
+  const { row, values } = asked
+  const state = yield* loadDecisionState(row, asked, { live_only: true, stock: true })
+  const lines = new Map(state.opportunity.lines.map((line) => [line.id, line]))
+  const rows = yield* (yield* Store).find(shortage_waits, { opportunity_id: row.id }, { order: ["id"] })
+  const checked = hasShortageCheck(row, asked.settings)
+  return {
+    rows,
+    line_ids: values.lines?.map(({ opportunity_item_id }) => opportunity_item_id),
+    note: values.note ?? null,
+    short: shortLines(state, asked).flatMap(({ shortage }) => {
+      const line = lines.get(shortage.opportunity_item_id)
+      const left = Number(line?.quantity ?? 0) - Number(line?.returned_quantity ?? 0)
+      return !checked || shortage.ends_at <= asked.now ? [] : [{ shortage, requested_quantity: requestedUnits(left) }]
+    })
+  }
+})
+/** 422 on what only an order to a supplier has. */
+const onlyWaits = (values: ResolveValues): Result.Result<void, Rejection> => {
+  const refuse = (field: string) =>
+    Result.fail(invalidField(field, "Whoever waits orders nothing; leave the field out."))
+  for (const name of ["supplier_id", "purchase_order_id", "currency", "expected_at"] as const)
+    if (values[name] !== null && values[name] !== undefined) return refuse(name)
+  if (values.sub_rental === true) return refuse("sub_rental")
+  for (const [at, line] of (values.lines ?? []).entries()) {
+    if (line.unit_cost !== null) return refuse(`lines.${at}.unit_cost`)
+    if (line.quantity !== null)
+      return Result.fail(
+        invalidField(`lines.${at}.quantity`, "A line waits for all it asks for; leave the quantity out.")
+      )
+  }
+  return Result.succeed(undefined)
+}
+
 const resolve = command("POST", "/api/v1/opportunities/{id}/shortages/resolve", {
-  answer: purchaseOrderShown,
+  answer: { purchase_order: Shown.optional(purchaseOrderShown.purchase_order), waiting: Shown.optional(waitingShown) },
   name: "opportunities.resolve_shortages",
-  summary: "Order what is short from a supplier: sub-hire it or buy it",
+  summary: "Order what is short from a supplier, sub-hired or bought, or wait for it to come free",
   success_status: 201,
   ability: write,
   permission: "shortages.resolve",
   params: { id: { table: opportunities } },
   fields: resolveFields,
-  authorize: ({ viewer }) =>
+  // To wait for goods is to order nothing.
+  authorize: ({ sent, viewer }) =>
+    (isJsonObject(sent) && String(sent["resolution"]).toLowerCase() === "waitlist") ||
     hasOnePermission(viewer, "purchase_orders.create")
       ? Effect.void
       : Effect.fail(forbidden("This needs the permission purchase_orders.create.")),
-  creates: [purchase_orders, purchase_order_items],
-  facts: ({ now, rows, settings, values }) => resolveFactsOf({ now, settings, values, row: rows.id }),
-  decide: (facts, { values }, context) =>
+  creates: [purchase_orders, purchase_order_items, shortage_waits],
+  facts: ({
+    now,
+    rows,
+    settings,
+    values
+  }): Effect.Effect<{ readonly wait: Join } | { readonly order: ResolveFacts }, Failure, Store | CommandRuntime> => {
+    const asked = { now, settings, values, row: rows.id }
+    return values.resolution === "waitlist"
+      ? Effect.map(waitFactsOf(asked), (wait) => ({ wait }))
+      : Effect.map(resolveFactsOf(asked), (order) => ({ order }))
+  },
+  decide: (known: { readonly wait: Join } | { readonly order: ResolveFacts }, { rows, values }, context) =>
     Result.gen(function* () {
+      if ("wait" in known) {
+        yield* onlyWaits(values)
+        return yield* joinWaiting(rows.id.id, known.wait, context)
+      }
+      const facts = known.order
+      if (typeof values.note === "string")
+        return yield* Result.fail(invalidField("note", "A note is kept on the waiting list; orders have their own."))
       const { events, result } = yield* resolveShortages(facts, values, context)
       const { items } = yield* facts.resolved
       const marked =
         values.sub_rental === true ? yield* subRentedEvents(facts.state, items, typeOf(values), context) : []
       return { events: [...events, ...marked], result }
     }),
-  respond: purchaseOrderAnswer(created)
+  respond: (result, input) =>
+    input.values.resolution === "waitlist"
+      ? Effect.map(waitingOf(result.id, input), (waiting) => created({ waiting }))
+      : purchaseOrderAnswer(created)(result, input)
 })
 
 export const resolutionEndpoints: ReadonlyArray<Endpoint> = [resolve, supplyCosts]

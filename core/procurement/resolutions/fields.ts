@@ -13,13 +13,15 @@ import {
   type ValuesOf
 } from "../../kernel/field.ts"
 import type { Json } from "../../kernel/json.ts"
+import { waitingNote } from "../../opportunities/waiting/api.ts"
 import { purchase_order_types } from "../schema.ts"
 
+export const resolutions = { ...purchase_order_types, waitlist: "Waiting list" } as const
 export const resolveFields = {
-  resolution: choice(purchase_order_types, {
+  resolution: choice(resolutions, {
     required: true,
     any_case: true,
-    describe: "subhire: hire what is short; purchase: buy it"
+    describe: "subhire: hire what is short; purchase: buy it; waitlist: wait for it to come free"
   }),
   supplier_id: ref("members", { nullable: true, describe: "Required for a new order" }),
   purchase_order_id: ref("purchase_orders", { nullable: true, describe: "A draft that the lines are added to" }),
@@ -42,6 +44,7 @@ export const resolveFields = {
   sub_rental: boolean({
     default: false,
     describe: "Lines that are hired whole become sub-rentals (transaction type 3): their charges are summed apart"
-  })
+  }),
+  note: waitingNote
 }
 export type ResolveValues = Partial<ValuesOf<typeof resolveFields>>

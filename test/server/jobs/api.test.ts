@@ -18,11 +18,16 @@ describe.each(engines)("jobs over the API on %s", (engine) => {
   beforeEach(async () => {
     server = await serve(engine, { slices: [{ name: "words", jobs: [kind] }] })
     const invited = await server.ask("/api/v1/users", {
-      json: { name: "Clerk", email: "clerk@example.com", roles: [], active: true }
+      json: { name: "Clerk", email: "clerk@example.com", roles: [], active: true, send_invitation: false }
     })
     user_id = invited.body.user.id
     const issued = await server.ask("/api/v1/tokens", { json: { name: "Clerk's", abilities: ["*"], user_id } })
     token = issued.body.token.secret
+    // People are told of the clerk by a job of its own, which is none of those tried here.
+    const told = "select status from system_jobs where kind = 'notifications.tell'"
+    await expect.poll(() => rowsOf(server, told), { timeout: 20_000 }).toEqual([{ status: "done" }])
+    await rowsOf(server, "delete from effect_queue where id like 'notifications.tell%'")
+    await rowsOf(server, "delete from job_notes where job_id like 'notifications.tell%'")
   })
   afterEach(() => server.close())
   const failed = async (word: string, owner_id?: number): Promise<string> => {

@@ -48,6 +48,8 @@ describe.each(engines)("tokens on %s", (engine) => {
       user_id: 1,
       expires_at: null,
       rate_limit_per_minute: null,
+      monthly_units: null,
+      units_this_month: 0,
       last_used_at: null
     })
     expect(token.secret).toMatch(new RegExp(`^${token.id}\\|[A-Za-z0-9_-]{43}$`))
@@ -61,8 +63,10 @@ describe.each(engines)("tokens on %s", (engine) => {
       "expires_at",
       "id",
       "last_used_at",
+      "monthly_units",
       "name",
       "rate_limit_per_minute",
+      "units_this_month",
       "updated_at",
       "user_id"
     ])

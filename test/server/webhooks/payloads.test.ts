@@ -18,7 +18,7 @@ import { bodiesOf, messagesOf } from "../../../server/webhooks/payloads.ts"
 import { engines } from "../../app.ts"
 import { journals_folder, readLines, readPacked } from "../../fixtures/kept/folders.ts"
 import { recordedCatalogue } from "../../recorded-catalogue.ts"
-import { house, type House } from "./house.ts"
+import { house, type House, poll } from "./house.ts"
 import { receiver } from "./receiver.ts"
 
 const folder = join(journals_folder, "0.1")
@@ -47,7 +47,8 @@ const procurement_names = procurementKinds.map(({ name }) => name)
 const later_kinds = [
   ...[...billingKinds, ...documentKinds].map(({ name }) => name),
   ...procurement_names,
-  "opportunity.item_sub_rented"
+  "opportunity.item_sub_rented",
+  "shortage.waitlist.matched"
 ]
 /** Each kind of billing once: two invoices, money that comes and goes, a credit, and a day that passes. */
 const billed = async ({ did, member, run }: House): Promise<void> => {
@@ -106,6 +107,18 @@ const lent = async ({ did, member, run }: House): Promise<void> => {
   await did(201, "POST", `${opportunity}/items`, line)
   const resolution = { resolution: "sub_hire", supplier_id: id, sub_rental: true }
   await did(201, "POST", `${opportunity}/shortages/resolve`, resolution)
+}
+/** A line that waits until there is enough. */
+const waited = async ({ did, sql }: House): Promise<void> => {
+  const { product } = await did(201, "POST", "/products", { name: "Hazer", stock_method: 1 })
+  const job = { subject: "Hall", store_id: 1, starts_at: "2027-09-01T09:00:00Z", ends_at: "2027-09-03T18:00:00Z" }
+  const path = `/opportunities/${(await did(201, "POST", "/opportunities", job)).opportunity.id}`
+  await did(201, "POST", `${path}/items`, { name: "Hazer", item_id: product.id, quantity: 2 })
+  await did(201, "POST", `${path}/shortages/resolve`, { resolution: "waitlist" })
+  const [level] = (await did(200, "GET", `/products/${product.id}?include=stock_levels`)).product.stock_levels
+  await did(200, "PUT", `/stock_levels/${level.id}`, { quantity_held: 2 })
+  const matched = "select position from journal where type = 'shortage.waitlist.matched'"
+  await expect.poll(() => sql(matched), poll).toHaveLength(1)
 }
 /** A quotation that a customer accepts at its public address. */
 const accepted = async ({ ask, did, member }: House): Promise<void> => {
@@ -185,6 +198,7 @@ describe.each(engines)("of a journal with every kind of event, on %s,", (engine)
     await billed(one)
     await ordered(one)
     await lent(one)
+    await waited(one)
     await accepted(one)
     const told = await one.run(
       Effect.gen(function* () {

@@ -117,9 +117,13 @@ describe("issuing a draft", () => {
       .when(issue({ due_at: "2026-07-09T00:00:00.000Z" }))
       .thenEvents(issuedWith({ due_at: "2026-07-09T00:00:00.000Z" }, { due_at: own }))
   })
-  it("that is due before it is issued is refused", () => {
+  it("that is due before the day it is issued on is refused; any instant of that day will do", () => {
+    const today = "2026-06-18T00:00:00.000Z"
     given(...draft())
-      .when(issue({ due_at: "2026-06-18T11:59:59.999Z" }))
+      .when(issue({ due_at: today }))
+      .thenEvents(issuedWith({ due_at: today }))
+    given(...draft())
+      .when(issue({ due_at: "2026-06-17T23:59:59.999Z" }))
       .thenRefused({ due_at: ["The due at field must not be before the day of issue; send a later due_at."] })
   })
   it("of nothing is paid at once", () => {

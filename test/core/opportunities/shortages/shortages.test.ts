@@ -51,6 +51,7 @@ describe.each(engines)("shortages of one opportunity on %s", (engine) => {
           is_critical: false
         }
       ],
+      waiting: [],
       meta: { total: 1, per_page: 1, page: 1 }
     })
     await w.post(`${opportunity_path}/${id}/convert_to_quotation`)
@@ -61,6 +62,7 @@ describe.each(engines)("shortages of one opportunity on %s", (engine) => {
     const enough = await w.opportunity()
     expect((await w.get(`${opportunity_path}/${enough.id}/shortages`)).body).toEqual({
       shortages: [],
+      waiting: [],
       meta: { total: 0, per_page: 0, page: 1 }
     })
   })

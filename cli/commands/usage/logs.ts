@@ -1,0 +1,45 @@
+/** `usage logs`: single calls as the server answered them. */
+import type { Query } from "../../../core/kernel/query.ts"
+import type { CommandContext } from "../../context.ts"
+import { usageError } from "../../exit-codes.ts"
+import { printAnswer } from "../../output/print.ts"
+import { wholeList } from "../../pages.ts"
+import { parseMomentIn } from "../../parse-time.ts"
+import { type Flags, textFlag } from "../../program.ts"
+import { listQuery } from "../../query.ts"
+import { askServer, atServer, tokenId } from "./asked.ts"
+
+const path = "/api/v1/request_logs"
+const day_ms = 86_400_000
+
+export const showLogs = async (context: CommandContext, flags: Flags): Promise<void> => {
+  atServer(context)
+  const filters: ReadonlyArray<readonly [filter: string, value: string | undefined]> = [
+    ["route_name_eq", textFlag(flags, "route")],
+    ["status_code_eq", statusOf(flags)],
+    ["channel_eq", textFlag(flags, "channel")],
+    ["personal_access_token_id_eq", await tokenId(context, textFlag(flags, "token"))],
+    ["created_at_gteq", timeOf(flags, "from")],
+    ["created_at_lteq", timeOf(flags, "to")]
+  ]
+  const query: Query = [
+    ...filters.flatMap(([filter, value]): Query => (value === undefined ? [] : [[`q[${filter}]`, value]])),
+    ...listQuery(flags)
+  ]
+  const body = flags["all"] === true ? await wholeList(context, path, query) : await askServer(context, path, query)
+  await printAnswer(context, { status: 200, body: body ?? null })
+}
+const statusOf = (flags: Flags): string | undefined => {
+  const text = textFlag(flags, "status")
+  if (text !== undefined && !/^[1-5]\d\d$/.test(text))
+    throw usageError(`--status takes one status code, such as 422, not ${JSON.stringify(text)}.`)
+  return text
+}
+/** An instant; a day as an end is all of that day. */
+const timeOf = (flags: Flags, name: "from" | "to"): string | undefined => {
+  const text = textFlag(flags, name)
+  if (text === undefined) return undefined
+  const instant = Date.parse(parseMomentIn(text, "UTC", `--${name}`))
+  const is_day = /^\d{4}-\d{2}-\d{2}$/.test(text.trim())
+  return new Date(name === "to" && is_day ? instant + day_ms - 1 : instant).toISOString()
+}

@@ -1,0 +1,161 @@
+/**
+ * Following what a person is told of: the server's stream of events, connected again whenever it breaks. Of what came
+ * while there was no connection nothing is missed, as the server is told the last one known.
+ */
+import { Duration, Schema } from "effect"
+import { Sse } from "effect/encoding"
+import { parseJson } from "../core/kernel/body-limits.ts"
+import { isJsonObject, type JsonObject } from "../core/kernel/json.ts"
+import { backoffMillis } from "./device/watch.ts"
+
+/** What is known of a notification whatever the server's release. */
+export interface Notification {
+  readonly id: number
+  readonly title: string
+  readonly body: string | null
+  readonly is_own: boolean
+  readonly read_at: string | null
+  /** As the server shows it. */
+  readonly shown: JsonObject
+}
+const known = Schema.decodeUnknownOption(
+  Schema.Struct({
+    id: Schema.Int,
+    title: Schema.String,
+    body: Schema.NullOr(Schema.String),
+    is_own: Schema.Boolean,
+    read_at: Schema.NullOr(Schema.String)
+  })
+)
+/** Undefined for what cannot be read: a server of another release may send more than this one knows. */
+export const notificationOf = (text: string): Notification | undefined => {
+  try {
+    const shown = parseJson(text)
+    if (!isJsonObject(shown)) return undefined
+    const read = known(shown)
+    return read._tag === "None" ? undefined : { ...read.value, shown }
+  } catch {
+    return undefined
+  }
+}
+
+export interface FollowOptions {
+  /** Without a slash at its end. */
+  readonly url: string
+  readonly token: string
+  readonly stop: AbortSignal
+  readonly told: (notification: Notification) => void
+  /** The last one known; without it only new ones are told. */
+  readonly after?: number
+  /** From 0 to 1. */
+  readonly chance?: () => number
+}
+/** Why nothing more is told; a server of another release has no such stream. */
+export type FollowEnd =
+  | { readonly why: "stopped" }
+  | { readonly why: "unknown" }
+  | { readonly why: "refused"; readonly status: number; readonly message: string }
+
+/** The server says every 15 seconds that it lives. */
+const silence_millis = 45_000
+const longest_wait_millis = 120_000
+
+/** Never rejects: what is broken is tried again, with longer and longer waits. */
+export const followNotifications = async (options: FollowOptions): Promise<FollowEnd> => {
+  const { stop } = options
+  const chance = options.chance ?? Math.random
+  const place: Place = { last: options.after, reconnect_millis: 1_000 }
+  for (let tries = 0; ; tries++) {
+    if (stop.aborted) return { why: "stopped" }
+    const ended = await followOnce(options, place)
+    if (ended.kind === "over") return ended.end
+    if (ended.kind === "stood") tries = 0
+    const wait = Math.max(
+      place.reconnect_millis * (0.5 + chance() / 2),
+      backoffMillis(tries, chance),
+      ended.wait_millis
+    )
+    await pause(Math.min(wait, longest_wait_millis), stop)
+  }
+}
+
+interface Place {
+  last: number | undefined
+  reconnect_millis: number
+}
+type Once =
+  | { readonly kind: "over"; readonly end: FollowEnd }
+  /** `stood`: it was connected. */
+  | { readonly kind: "stood" | "failed"; readonly wait_millis: number }
+
+const followOnce = async ({ stop, token, told, url }: FollowOptions, place: Place): Promise<Once> => {
+  const silent = new AbortController()
+  let timer = setTimeout(() => silent.abort(), silence_millis)
+  let has_stood = false
+  try {
+    const response = await fetch(`${url}/api/v1/notifications/stream`, {
+      headers: {
+        accept: "text/event-stream",
+        authorization: `Bearer ${token}`,
+        ...(place.last === undefined ? {} : { "last-event-id": String(place.last) })
+      },
+      signal: AbortSignal.any([stop, silent.signal])
+    })
+    const type = response.headers.get("content-type") ?? ""
+    if (response.status !== 200 || !type.startsWith("text/event-stream")) return await refusedBy(response)
+    has_stood = true
+    const parser = Sse.makeParser((event) => {
+      if (event._tag === "Retry") return void (place.reconnect_millis = millisOf(event))
+      if (event.event !== "notification") return
+      const notification = notificationOf(event.data)
+      if (event.id !== undefined && /^\d{1,15}$/.test(event.id)) place.last = Number(event.id)
+      if (notification !== undefined) told(notification)
+    })
+    const decoder = new TextDecoder()
+    for await (const part of response.body ?? []) {
+      clearTimeout(timer)
+      timer = setTimeout(() => silent.abort(), silence_millis)
+      parser.feed(decoder.decode(part, { stream: true }))
+    }
+  } catch {
+    // Nobody answers, the connection broke, or we ended it: the same to us.
+  } finally {
+    clearTimeout(timer)
+  }
+  if (stop.aborted) return { kind: "over", end: { why: "stopped" } }
+  return { kind: has_stood ? "stood" : "failed", wait_millis: 0 }
+}
+
+const refusedBy = async (response: Response): Promise<Once> => {
+  const { status } = response
+  const text = await response.text()
+  // Something else that answers 200 at this path, such as a page of a proxy, may be gone with the next try.
+  if (status === 404 || status === 405) return { kind: "over", end: { why: "unknown" } }
+  if (status === 401 || status === 403 || status === 422)
+    return { kind: "over", end: { why: "refused", status, message: messageIn(text) } }
+  const seconds = Number(response.headers.get("retry-after") ?? "0")
+  return { kind: "failed", wait_millis: Number.isFinite(seconds) ? seconds * 1_000 : 0 }
+}
+const messageIn = (text: string): string => {
+  try {
+    const body = parseJson(text)
+    const message = isJsonObject(body) ? body["message"] : undefined
+    return typeof message === "string" ? message : ""
+  } catch {
+    return ""
+  }
+}
+const retry_millis_max = 60_000
+const millisOf = ({ duration }: Sse.Retry): number => Math.min(Duration.toMillis(duration), retry_millis_max)
+
+const pause = (millis: number, stop: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (stop.aborted) return resolve()
+    const end = (): void => {
+      clearTimeout(timer)
+      stop.removeEventListener("abort", end)
+      resolve()
+    }
+    const timer = setTimeout(end, millis)
+    stop.addEventListener("abort", end)
+  })

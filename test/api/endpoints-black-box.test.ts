@@ -1,0 +1,129 @@
+/** The catalogue of endpoints from outside: rules/conventions 16, and the interface 2.18 and 4.18. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { engines } from "../app.ts"
+import { type House, openHouse } from "./metering-black-box.ts"
+
+/** The ten operations of metering and notifications, what they ask for and what they weigh. */
+const ten = [
+  ["GET", "/api/v1/usage", "api-usage:read", 0],
+  ["GET", "/api/v1/usage/export", "api-usage:read", 0],
+  ["GET", "/api/v1/request_logs", "api-log:read", 0],
+  ["GET", "/api/v1/endpoints", "system:read", 0],
+  ["GET", "/api/v1/notification_preferences", "notification-preferences:read", 1],
+  ["PUT", "/api/v1/notification_preferences", "notification-preferences:write", 1],
+  ["GET", "/api/v1/members/{}/notification_preferences", "notification-preferences:read", 1],
+  ["PUT", "/api/v1/members/{}/notification_preferences", "notification-preferences:write", 1],
+  ["GET", "/api/v1/notification_settings", "notification-settings:read", 1],
+  ["PUT", "/api/v1/notification_settings", "notification-settings:write", 1]
+] as const
+const heavy = [
+  ["GET", "/api/v1/availability/calendar"],
+  ["GET", "/api/v1/availability/{}/gantt"],
+  ["GET", "/api/v1/availability/shortages"],
+  ["POST", "/api/v1/documents/generate"],
+  ["POST", "/api/v1/documents/batch_generate"],
+  ["GET", "/api/v1/invoices/{}/pdf"]
+]
+const plain = [
+  ["GET", "/api/v1/products"],
+  ["POST", "/api/v1/products"],
+  ["GET", "/api/v1/members/{}"],
+  ["GET", "/api/v1/availability"],
+  ["POST", "/api/v1/opportunities"],
+  ["POST", "/api/v1/invoices/{}/issue"],
+  ["DELETE", "/api/v1/members/{}"],
+  ["PUT", "/api/v1/settings/{}"],
+  ["POST", "/api/v1/webhooks"],
+  ["POST", "/api/v1/tokens"]
+]
+const free = (uri: string): string => uri.replaceAll(/\{\w*\}/g, "{}")
+
+describe.each(engines)("The catalogue of endpoints, on %s (rules/conventions 16)", (engine) => {
+  let house: House, body: any
+  beforeAll(async () => {
+    house = await openHouse(engine)
+    body = (await house.ask("GET", "/endpoints")).body
+  })
+  afterAll(() => house.close())
+  const row = (method: string, uri: string) =>
+    body.endpoints.find((one: any) => one.method === method && free(one.uri) === uri)
+
+  it("has rows of these fields and no others", () => {
+    for (const one of body.endpoints)
+      expect(Object.keys(one).sort()).toEqual([
+        ...["ability", "method", "name", "operation", "price_weight", "resource", "uri"]
+      ])
+  })
+  it("is whole, in one page that says how much there is", async () => {
+    const { length } = body.endpoints
+    expect(body.meta).toEqual({ total: length, per_page: length, page: 1 })
+    expect((await house.get("/endpoints?page=2&per_page=5")).endpoints).toEqual(body.endpoints)
+  })
+  it("is in the order of addresses, then of methods", () => {
+    const keys = body.endpoints.map(({ uri, method }: any) => [uri, method])
+    const ordered = keys.toSorted(
+      ([uri, method]: any, [other, another]: any) =>
+        (uri < other ? -1 : uri > other ? 1 : 0) || (method < another ? -1 : method > another ? 1 : 0)
+    )
+    expect(keys).toEqual(ordered)
+    expect(new Set(keys.map(String)).size).toBe(keys.length)
+  })
+  it("names each route by its resource and its operation", () => {
+    for (const { name, resource, operation } of body.endpoints)
+      expect([name, typeof operation]).toEqual([
+        [resource, operation].filter((part) => part !== null).join("."),
+        "string"
+      ])
+  })
+  it.each(ten)("has %s %s with its ability and its weight", (method, uri, ability, price_weight) => {
+    expect(row(method, uri)).toMatchObject({ ability, price_weight })
+  })
+  it.each(heavy)("weighs %s %s at 5", (method, uri) => {
+    expect(row(method, uri)?.price_weight).toBe(5)
+  })
+  it.each(plain)("weighs %s %s at 1", (method, uri) => {
+    expect(row(method, uri)?.price_weight).toBe(1)
+  })
+  it("has the same operations as the description of the interface", async () => {
+    const { paths } = (await house.server.ask("/api/v1/openapi.json", { token: null })).body
+    const described = Object.entries<object>(paths).flatMap(([path, methods]) =>
+      Object.keys(methods)
+        .filter((method) => ["get", "post", "put", "patch", "delete"].includes(method))
+        .map((method) => `${method.toUpperCase()} ${path}`)
+    )
+    const catalogued = body.endpoints.map(({ method, uri }: any) => `${method} ${uri}`)
+    expect(catalogued.toSorted()).toEqual(described.filter((one) => one.includes(" /api/v1/")).toSorted())
+  })
+  it("has for each address the methods that are served there, and no others", async () => {
+    const at = new Map<string, Array<string>>()
+    for (const { uri, method } of body.endpoints) at.set(uri, [...(at.get(uri) ?? []), method])
+    for (const [uri, methods] of at) {
+      const got = await house.server.ask(uri.replaceAll(/\{\w+\}/g, "1"), { method: "PURGE" })
+      expect([uri, got.status]).toEqual([uri, 405])
+      const allowed = (got.headers["allow"] ?? "").split(/, */).filter((one) => !["HEAD", "OPTIONS"].includes(one))
+      // An address with a word in the place of a number may be served beside it: what is allowed is at least this.
+      for (const method of methods) expect(allowed, uri).toContain(method)
+    }
+  })
+  it("weighs in the log as it says", async () => {
+    const till = await house.token()
+    const readable = body.endpoints.filter(({ method, uri }: any) => method === "GET" && !uri.includes("{"))
+    for (const { uri } of readable) {
+      if (/\/(stream|shape|snapshot|rows|checksums)$/.test(uri)) continue
+      await house.server.ask(uri, { token: till.secret })
+    }
+    const rows = await house.logs({ "q[personal_access_token_id_eq]": till.id })
+    const weights = new Map(body.endpoints.map((one: any) => [one.name, one.price_weight]))
+    expect(rows.length).toBeGreaterThan(30)
+    for (const { route_name, price_weight } of rows)
+      expect([route_name, price_weight]).toEqual([route_name, weights.get(route_name)])
+  })
+  it("is read only with the ability and the permission", async () => {
+    const status = async (permissions: ReadonlyArray<string>, abilities: ReadonlyArray<string>) =>
+      (await house.by((await house.person(permissions, abilities)).token, "GET", "/endpoints")).status
+    expect(await status(["system.read"], ["system:read"])).toBe(200)
+    expect(await status(["system.read"], ["api-usage:read"])).toBe(403)
+    expect(await status([], ["system:read"])).toBe(403)
+    expect((await house.by(null, "GET", "/endpoints")).status).toBe(401)
+  })
+})

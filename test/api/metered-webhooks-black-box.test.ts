@@ -1,0 +1,160 @@
+/** Webhooks as metering counts them, from outside: rules/conventions 14 and 16, and the interface 2.18 and 6. */
+import type { ServerResponse } from "node:http"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { engines } from "../app.ts"
+import type { Got } from "../server/serving.ts"
+import { signedGeneric, signedStandard } from "../server/inbound/signing.ts"
+import { answering, receiver } from "../server/webhooks/receiver.ts"
+import { day, type House, minute, openHouse, patiently } from "./metering-black-box.ts"
+
+describe.each(engines)("Webhooks in metering, on %s (rules/conventions 16)", (engine) => {
+  let house: House
+  beforeAll(async () => {
+    house = await openHouse(engine)
+  })
+  afterAll(() => house.close())
+  /** Polls while the clock goes on: a further attempt waits for its time. */
+  const inTime = <A>(look: () => A | Promise<A>) =>
+    expect.poll(() => {
+      house.later(1_000)
+      return look()
+    }, patiently)
+  const since = (channel: string, from: string) => house.logs({ "q[channel_eq]": channel, "q[created_at_gteq]": from })
+
+  describe("that are sent", () => {
+    /** Sends one of a product made, to whoever answers so; what is logged of it once it has as many attempts. */
+    const sent = async (answers: (attempt: number, response: ServerResponse) => void, attempts: number) => {
+      house.later(minute)
+      const from = house.instant()
+      let attempt = 0
+      const hook = await receiver((_delivered, response) => answers(++attempt, response))
+      const { id } = await house.made("/webhooks", { url: hook.url, events: ["product.created"] })
+      await house.made("/products", { name: "Lamp" })
+      await inTime(() => hook.got.length).toBe(attempts)
+      const logs = async () => (await house.get(`/webhooks/${id}/logs`)).logs
+      await expect.poll(async () => (await logs()).length, patiently).toBe(attempts)
+      await hook.close()
+      expect((await house.remove(`/webhooks/${id}`)).status).toBe(204)
+      await expect.poll(async () => (await since("webhook_sent", from)).length, patiently).toBeGreaterThan(0)
+      return since("webhook_sent", from)
+    }
+    const always = (status: number) => (_attempt: number, response: ServerResponse) =>
+      answering(status)(undefined as never, response)
+
+    it("are counted once, with the receiver's status and a weight of 1", async () => {
+      const rows = await sent(always(204), 1)
+      expect(rows.length).toBe(1)
+      expect(rows[0]).toMatchObject({
+        ...{ channel: "webhook_sent", method: "POST", status_code: 204, price_weight: 1, weighted_units: 1 }
+      })
+      expect(rows[0].request_bytes).toBeGreaterThan(0)
+    })
+    it("are counted at the first attempt alone, with what came of that", async () => {
+      const rows = await sent((attempt, response) => always(attempt === 1 ? 503 : 200)(attempt, response), 2)
+      // It was sent, whatever the receiver made of it.
+      expect(rows.map((row) => [row.status_code, row.weighted_units])).toEqual([[503, 1]])
+    })
+    it("have no status where nobody answered", async () => {
+      house.later(minute)
+      const from = house.instant()
+      const gone = await receiver()
+      await gone.close()
+      const { id } = await house.made("/webhooks", { url: gone.url, events: ["product.created"] })
+      await house.made("/products", { name: "Lamp" })
+      await inTime(async () => (await house.get(`/webhooks/${id}/logs`)).logs.length).toBeGreaterThan(1)
+      await expect.poll(async () => (await since("webhook_sent", from)).length, patiently).toBe(1)
+      expect((await since("webhook_sent", from))[0]).toMatchObject({
+        status_code: null,
+        price_weight: 1,
+        weighted_units: 1
+      })
+      expect((await house.remove(`/webhooks/${id}`)).status).toBe(204)
+    })
+    it("hold nothing of what was sent, nor a secret of their address", async () => {
+      house.later(minute)
+      const from = house.instant()
+      const hook = await receiver()
+      const { id } = await house.made("/webhooks", { url: `${hook.url}?key=between-us`, events: ["product.created"] })
+      await house.made("/products", { name: "A lamp of Ada's" })
+      await expect.poll(async () => (await since("webhook_sent", from)).length, patiently).toBe(1)
+      expect(JSON.stringify(await since("webhook_sent", from))).not.toMatch(/between-us|Ada/)
+      await hook.close()
+      expect((await house.remove(`/webhooks/${id}`)).status).toBe(204)
+    })
+    it("are in usage under their channel", async () => {
+      house.later(2 * day)
+      await sent(always(200), 1)
+      const today = house.instant().slice(0, 10)
+      const usage = await house.usage({
+        channel: "webhook_sent",
+        window: "custom",
+        from: today,
+        to: today,
+        dimension: "day"
+      })
+      expect(usage.meta.totals).toEqual({ request_count: 1, weighted_units: 1 })
+      expect(usage.usage.map((row: any) => [row.key, row.request_count])).toEqual([[today, 1]])
+    })
+  })
+
+  describe("that are received", () => {
+    let secret: string, standard: string, url: string
+    beforeAll(async () => {
+      ;({ secret } = await house.made("/inbound_sources", { name: "bank", kind: "generic" }))
+      standard = (await house.made("/inbound_sources", { name: "shop", kind: "standard" })).secret
+      url = "/api/v1/webhooks/inbound/bank"
+    })
+    const send = (body: string, headers: { readonly [name: string]: string }, to = url): Promise<Got> =>
+      house.server.ask(to, { method: "POST", bytes: body, token: null, headers, from: "192.0.2.50" })
+    const all_since = (from: string) => house.logs({ "q[created_at_gteq]": from })
+    const inbound = async (from: string) => (await all_since(from)).filter((row) => /inbound\//.test(row.uri ?? ""))
+
+    it("with a right signature are counted once, on their own channel", async () => {
+      house.later(minute)
+      const from = house.instant()
+      const body = JSON.stringify({ type: "first", data: {} })
+      expect((await send(body, signedGeneric(secret, body))).status).toBe(202)
+      await expect.poll(async () => (await since("webhook_received", from)).length, patiently).toBe(1)
+      expect((await since("webhook_received", from))[0]).toMatchObject({
+        ...{ status_code: 202, price_weight: 1, weighted_units: 1, request_bytes: Buffer.byteLength(body) },
+        ...{ user_id: null, personal_access_token_id: null, method: "POST" }
+      })
+      expect((await inbound(from)).map((row) => row.channel)).toEqual(["webhook_received"])
+    })
+    it("of a standard sender are counted likewise", async () => {
+      house.later(minute)
+      const from = house.instant()
+      const body = JSON.stringify({ type: "second", data: {} })
+      const signed = signedStandard(standard, "msg_1", Date.parse(house.instant()), body)
+      expect((await send(body, signed, "/api/v1/webhooks/inbound/shop")).status).toBe(202)
+      await expect.poll(async () => (await since("webhook_received", from)).length, patiently).toBe(1)
+    })
+    it.each<[string, number, () => Promise<Got>]>([
+      ["a wrong signature", 403, () => send("{}", { "x-signals-signature": "0".repeat(64) })],
+      ["no signature", 403, () => send("{}", {})],
+      ["an unknown source", 404, () => send("{}", signedGeneric(secret, "{}"), "/api/v1/webhooks/inbound/nobody")]
+    ])("with %s are answered %i and not counted", async (_what, status, act) => {
+      house.later(minute)
+      const from = house.instant()
+      expect((await act()).status).toBe(status)
+      // What comes after it is counted by now.
+      const body = JSON.stringify({ type: "fence", at: from })
+      expect((await send(body, signedGeneric(secret, body))).status).toBe(202)
+      await expect.poll(async () => (await since("webhook_received", from)).length, patiently).toBe(1)
+      expect((await inbound(from)).length).toBe(1)
+    })
+    it("are in usage under their channel, and in that of all", async () => {
+      house.later(2 * day)
+      const body = JSON.stringify({ type: "third", data: {} })
+      expect((await send(body, signedGeneric(secret, body))).status).toBe(202)
+      const today = house.instant().slice(0, 10)
+      const in_channel = (channel: object) =>
+        house.usage({ ...channel, window: "custom", from: today, to: today, dimension: "status" })
+      const counted = async (channel: object) => (await in_channel(channel)).meta.totals.request_count
+      await expect.poll(() => counted({ channel: "webhook_received" }), patiently).toBe(1)
+      const [all, api] = [await counted({}), await counted({ channel: "api" })]
+      // The second asking counts the first.
+      expect(all).toBe(api)
+    })
+  })
+})

@@ -1,0 +1,229 @@
+/**
+ * Real servers under load: what many clients sent at once is what usage and logs show afterwards, per route, token and
+ * status; also after a stop, and after a kill less what was answered in the last moments.
+ */
+import { afterAll, describe, expect, it } from "vitest"
+import { engines, type Engine } from "../app.ts"
+import { freshDatabase } from "../postgres.ts"
+import { cleanUp, type Env, folderOfItsOwn, type ServerProcess, startServer } from "../server/process.ts"
+
+afterAll(cleanUp)
+
+const owner = "a-token-of-more-than-twenty-characters"
+const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
+
+interface Client {
+  /** null: without a token. */
+  readonly id: number | null
+  readonly secret: string | null
+}
+interface Answered {
+  readonly token: number | null
+  readonly route: string
+  readonly status: number
+  readonly at: number
+}
+/** Method, path, body and route of what is asked in turn; what weighs 0, 1 and 5; what is answered well and badly. */
+const mix: ReadonlyArray<readonly [string, string, string, unknown?]> = [
+  ["GET", "/products", "products.list"],
+  ["GET", "/products", "products.list"],
+  ["GET", "/members?q[name_cont]=a", "members.list"],
+  ["GET", "/products/999999", "products.show"],
+  ["POST", "/products", "products.create", { name: "Lamp" }],
+  ["POST", "/products", "products.create", {}],
+  ["GET", "/availability/calendar?store_id=1&from=2026-07-01&to=2026-07-02", "availability.calendar"],
+  ["GET", "/endpoints", "endpoints.list"],
+  ["GET", "/invoices", "invoices.list"],
+  ["GET", "/nowhere", "none"]
+]
+const weight = (route: string): number => (route === "endpoints.list" ? 0 : route === "availability.calendar" ? 5 : 1)
+const units = ({ route, status }: Answered): number => (status === 429 || status >= 500 ? 0 : weight(route))
+
+const ask = async (url: string, secret: string | null, method: string, path: string, json?: unknown): Promise<any> => {
+  const response = await fetch(`${url}/api/v1${path}`, {
+    method,
+    headers: {
+      ...(secret === null ? {} : { authorization: `Bearer ${secret}` }),
+      ...(json === undefined ? {} : { "content-type": "application/json" })
+    },
+    ...(json === undefined ? {} : { body: JSON.stringify(json) })
+  })
+  const text = await response.text()
+  return { status: response.status, body: text === "" ? undefined : JSON.parse(text) }
+}
+const made = async (url: string, more: object): Promise<Client> => {
+  const wide = { rate_limit_per_minute: 10_000 }
+  const got = await ask(url, owner, "POST", "/tokens", { name: "Client", abilities: ["*"], ...wide, ...more })
+  expect(got.status, JSON.stringify(got.body)).toBe(201)
+  return got.body.token
+}
+/** All sorts of clients: some may ask a few times a minute only, some lack abilities, one has no token. */
+const clientsOf = async (url: string): Promise<ReadonlyArray<Client>> => [
+  await made(url, {}),
+  await made(url, {}),
+  await made(url, { abilities: ["products:read", "members:read"] }),
+  await made(url, { rate_limit_per_minute: 40 }),
+  { id: null, secret: null }
+]
+/** Each client asks so many times at its own pace, several at once. */
+const load = async (
+  urls: ReadonlyArray<string>,
+  clients: ReadonlyArray<Client>,
+  many: number,
+  answered: Array<Answered> = []
+): Promise<ReadonlyArray<Answered>> => {
+  const run = async (client: Client, lane: number): Promise<void> => {
+    for (let at = 0; at < many; at++) {
+      const [method, path, route, json] = mix[(at + lane) % mix.length]!
+      try {
+        const { status } = await ask(urls[(at + lane) % urls.length]!, client.secret, method, path, json)
+        answered.push({ token: client.id, route, status, at: Date.now() })
+      } catch {
+        // The server was killed.
+        return
+      }
+    }
+  }
+  await Promise.all(clients.flatMap((client) => [0, 1, 2].map((lane) => run(client, lane))))
+  return answered
+}
+const tally = (answered: ReadonlyArray<Answered>, key: (one: Answered) => string): ReadonlyMap<string, string> => {
+  const sums = new Map<string, [number, number]>()
+  for (const one of answered) {
+    const [count, weighted] = sums.get(key(one)) ?? [0, 0]
+    sums.set(key(one), [count + 1, weighted + units(one)])
+  }
+  return new Map([...sums].map(([name, sum]): [string, string] => [name, sum.join(" calls, ")]))
+}
+const rowsOf = (usage: any): ReadonlyMap<string, string> =>
+  new Map(
+    usage.usage.map((row: any): [string, string] => [row.key, `${row.request_count} calls, ${row.weighted_units}`])
+  )
+const sorted = (map: ReadonlyMap<string, string>): ReadonlyArray<string> => [...map].map(String).sort()
+
+const usageOf = async (url: string, query: string): Promise<any> => {
+  const got = await ask(url, owner, "GET", `/usage?window=24h&channel=api&${query}`)
+  expect(got.status, JSON.stringify(got.body)).toBe(200)
+  return got.body
+}
+const countOf = async (url: string, id: number | null): Promise<number> =>
+  id === null ? 0 : (await usageOf(url, `token_id=${id}`)).meta.totals.request_count
+const loggedOf = async (url: string, id: number, query = ""): Promise<number> =>
+  (await ask(url, owner, "GET", `/request_logs?q[personal_access_token_id_eq]=${id}&${query}`)).body.meta.total
+
+/** What was sent is what is shown, by route, by status and in the log. */
+const agrees = async (url: string, clients: ReadonlyArray<Client>, answered: ReadonlyArray<Answered>) => {
+  for (const { id } of clients) {
+    if (id === null) continue
+    const own = answered.filter(({ token }) => token === id)
+    await expect.poll(() => countOf(url, id), { timeout: 20_000, interval: 200 }).toBe(own.length)
+    const by_route = rowsOf(await usageOf(url, `token_id=${id}&dimension=endpoint`))
+    const named = own.filter(({ route }) => route !== "none")
+    for (const [route, sum] of tally(named, (one) => one.route))
+      expect([route, by_route.get(route)]).toEqual([route, sum])
+    const by_status = rowsOf(await usageOf(url, `token_id=${id}&dimension=status`))
+    expect(sorted(by_status)).toEqual(sorted(tally(own, ({ status }) => String(status))))
+    expect(await loggedOf(url, id)).toBe(own.length)
+    for (const [key, many] of Map.groupBy(own, ({ route, status }) => `${route} ${status}`)) {
+      const [route, status] = key.split(" ")
+      if (route === "none") continue
+      expect([key, await loggedOf(url, id, `q[route_name_eq]=${route}&q[status_code_eq]=${status}`)]).toEqual([
+        key,
+        many.length
+      ])
+    }
+  }
+  const by_token = rowsOf(await usageOf(url, "dimension=token"))
+  const anonymous = answered.filter(({ token }) => token === null)
+  if (anonymous.length > 0) expect(by_token.get("none")).toBe(tally(anonymous, () => "none").get("none"))
+}
+
+const environmentOf = async (engine: Engine): Promise<Env> => ({
+  FLIGHTCASE_DATA: await folderOfItsOwn(),
+  FLIGHTCASE_TOKEN: owner,
+  FLIGHTCASE_KEY: "key-of-the-tests-which-is-long",
+  ...(engine === "pg" ? { DATABASE_URL: (await freshDatabase()).url } : {})
+})
+/** Limits are for clients here, not for who looks. */
+const started = async (env: Env): Promise<ServerProcess> => {
+  const server = await startServer(env)
+  const wide = await ask(server.url, owner, "PUT", "/settings/api", { settings: { rate_limit: 10_000 } })
+  expect(wide.status).toBe(200)
+  return server
+}
+
+describe.each(engines)("A server under load, on %s", (engine) => {
+  it("shows what each client sent, at once and after it was stopped and started", async () => {
+    const env = await environmentOf(engine)
+    const server = await started(env)
+    const clients = await clientsOf(server.url)
+    const answered = await load([server.url], clients, 100)
+    expect(answered.length).toBe(clients.length * 3 * 100)
+    expect(new Set(answered.map(({ status }) => status))).toEqual(new Set([200, 201, 401, 403, 404, 422, 429]))
+    await agrees(server.url, clients, answered)
+    expect((await server.kill("SIGTERM")).code).toBe(0)
+    const again = await started(env)
+    await agrees(again.url, clients, answered)
+    expect((await again.kill("SIGTERM")).code).toBe(0)
+  }, 300_000)
+
+  it("that is stopped right after its last answer has counted it", async () => {
+    const env = await environmentOf(engine)
+    const server = await started(env)
+    const clients = [await made(server.url, {})]
+    const answered = await load([server.url], clients, 20)
+    expect((await server.kill("SIGTERM")).code).toBe(0)
+    const again = await started(env)
+    await agrees(again.url, clients, answered)
+    expect((await again.kill("SIGTERM")).code).toBe(0)
+  }, 300_000)
+
+  it("that is killed again and again has lost at most what it answered in the last moments", async () => {
+    const env = await environmentOf(engine)
+    /** A second, and what a busy machine takes to write. */
+    const moments_millis = 2_000
+    const clients: Array<Client> = []
+    const answered: Array<Answered> = []
+    let lost_at_most = 0
+    for (let round = 0; round < 3; round++) {
+      const server = await started(env)
+      if (clients.length === 0) clients.push(await made(server.url, {}), await made(server.url, {}))
+      const loading = load([server.url], clients, 100_000, answered)
+      await pause(4_000)
+      const killed_at = Date.now()
+      await server.kill("SIGKILL")
+      await loading
+      lost_at_most += answered.filter(({ at }) => at > killed_at - moments_millis).length
+      const safe = answered.filter(({ at }) => at <= killed_at - moments_millis).length
+      expect(safe).toBeGreaterThan(0)
+    }
+    const last = await started(env)
+    const shown = (await Promise.all(clients.map(({ id }) => countOf(last.url, id)))).reduce((a, b) => a + b, 0)
+    expect(shown).toBeGreaterThanOrEqual(answered.length - lost_at_most)
+    // Each of six lanes may have had one call under way at each kill whose answer it never saw.
+    expect(shown).toBeLessThanOrEqual(answered.length + 3 * 6)
+    // The log and the sums say the same.
+    for (const { id } of clients) expect(await loggedOf(last.url, id ?? 0)).toBe(await countOf(last.url, id))
+    expect((await last.kill("SIGTERM")).code).toBe(0)
+  }, 300_000)
+})
+
+describe("Two servers on one Postgres under load", () => {
+  it("show each all that both were sent, and let no more through than a limit", async () => {
+    const env = await environmentOf("pg")
+    const one = await started(env)
+    // They share their folder of files.
+    const other = await started(env)
+    const clients = [await made(one.url, {}), await made(one.url, { rate_limit_per_minute: 60 })]
+    const answered = await load([one.url, other.url], clients, 100)
+    await agrees(one.url, clients, answered)
+    await agrees(other.url, clients, answered)
+    const [, narrow] = clients
+    const through = answered.filter(({ token, status }) => token === narrow?.id && status !== 429)
+    for (const [, in_minute] of Map.groupBy(through, ({ at }) => Math.floor(at / 60_000))) {
+      // An answer may be noted a moment after its minute.
+      expect(in_minute.length).toBeLessThanOrEqual(60 + 6)
+    }
+    for (const server of [one, other]) expect((await server.kill("SIGTERM")).code).toBe(0)
+  }, 300_000)
+})

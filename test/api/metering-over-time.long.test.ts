@@ -1,0 +1,59 @@
+/** What time brings, from outside: request logs that are forgotten and invoices that fall due. Servers look at the clock each minute. */
+import { describe, it, type onTestFinished } from "vitest"
+import { type Engine, engines } from "../app.ts"
+import { day, type House, minute, openHouse, times } from "./metering-black-box.ts"
+import { inbox } from "./notifications-black-box.ts"
+
+const minutes = { timeout: 200_000, interval: 1_000 }
+
+// Each waits for minutes of ours, and needs little else: side by side, each with a house of its own.
+describe.concurrent.each(engines)("As time goes by, on %s", (engine: Engine) => {
+  const openHere = async (finished: typeof onTestFinished): Promise<House> => {
+    const house = await openHouse(engine)
+    finished(() => house.close())
+    return house
+  }
+
+  it("an invoice whose day has ended is told of once, to who may see it", async ({ expect, onTestFinished }) => {
+    const house = await openHere(onTestFinished)
+    const [ann, blind] = [await house.person(["invoices.view"]), await house.person(["products.view"])]
+    const { number } = await house.issued({ due_at: "2026-06-20" })
+    const told = async () => (await inbox(house, ann)).filter((row) => row.notification_type === "invoice.overdue")
+    expect(await told()).toEqual([])
+    // The server looks at its clock each minute of ours, and learns then that it was set; from there time goes on.
+    const toldLater = async () => {
+      house.later(10 * minute)
+      return told()
+    }
+    house.later(5 * day)
+    await expect.poll(async () => (await toldLater()).length, minutes).toBe(1)
+    expect(JSON.stringify(await told())).toContain(String(number))
+    const other = await house.issued({ due_at: house.instant() })
+    house.later(2 * day)
+    await expect.poll(async () => JSON.stringify(await toldLater()).includes(String(other.number)), minutes).toBe(true)
+    expect((await told()).length).toBe(2)
+    expect(await inbox(house, blind)).toEqual([])
+  }, 420_000)
+
+  it("request logs are kept 90 days, and what was used is counted for longer", async ({ expect, onTestFinished }) => {
+    const house = await openHere(onTestFinished)
+    const [old, young] = [await house.token(), await house.token()]
+    const first = house.instant().slice(0, 10)
+    await times(3, () => house.by(old, "GET", "/products"))
+    house.later(3 * day)
+    await times(2, () => house.by(young, "GET", "/products"))
+    const of = async (id: number) => (await house.logs({ "q[personal_access_token_id_eq]": id })).length
+    house.later(86 * day)
+    expect([await of(old.id), await of(young.id)]).toEqual([3, 2])
+    house.later(2 * day + minute)
+    // As above, time goes on from where the server learns that its clock was set: less than the three days between the two.
+    const laterOf = async () => {
+      house.later(20 * minute)
+      return of(old.id)
+    }
+    await expect.poll(laterOf, minutes).toBe(0)
+    expect(await of(young.id)).toBe(2)
+    const usage = await house.usage({ window: "custom", from: first, to: first, token_id: old.id })
+    expect(usage.meta.totals).toEqual({ request_count: 3, weighted_units: 3 })
+  }, 420_000)
+})

@@ -1,0 +1,402 @@
+/** Usage from outside: rules/conventions 16, and the interface 2.18, 4.18 and 5. */
+import { Effect } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { text } from "../../core/kernel/field.ts"
+import * as Shown from "../../core/kernel/answer-schema.ts"
+import { get } from "../../core/kernel/endpoint.ts"
+import { engines } from "../app.ts"
+import { refusal } from "./billing-black-box.ts"
+import {
+  calendar,
+  counts,
+  day,
+  type House,
+  hour,
+  minute,
+  openHouse,
+  queryOf,
+  times,
+  type Token,
+  patiently
+} from "./metering-black-box.ts"
+import { ended, opened } from "./procurement-black-box.ts"
+
+const dimensions = ["token", "endpoint", "resource", "day", "status"]
+const total = (usage: any): readonly [number, number] => [
+  usage.meta.totals.request_count,
+  usage.meta.totals.weighted_units
+]
+const sum = (usage: any): readonly [number, number] => [
+  usage.usage.reduce((all: number, row: any) => all + row.request_count, 0),
+  usage.usage.reduce((all: number, row: any) => all + row.weighted_units, 0)
+]
+/** An endpoint that breaks. */
+const broken = get("/api/v1/broken", {
+  answer: Shown.list(text()),
+  name: "broken.list",
+  summary: "Breaks",
+  ability: null,
+  permission: null,
+  run: () => Effect.die(new Error("a fault"))
+})
+
+describe.each(engines)("Usage, on %s (rules/conventions 16)", (engine) => {
+  let house: House
+  beforeAll(async () => {
+    house = await openHouse(engine, { undescribed: () => {}, slices: [{ name: "broken", endpoints: [broken] }] })
+  })
+  afterAll(() => house.close())
+  const calls = (who: Token | null, many: number, path = "/products") => times(many, () => house.by(who, "GET", path))
+
+  describe("counts a mix of calls", () => {
+    let till: Token
+    beforeAll(async () => {
+      house.later(day)
+      till = await house.token({ name: "The counter's till" })
+      await calls(till, 3)
+      await calls(till, 3, "/members")
+      await calls(till, 1, calendar)
+      await calls(till, 2, "/products/999999")
+      await calls(till, 4, "/endpoints")
+      expect((await house.by(till, "POST", "/products", {})).status).toBe(422)
+    })
+    const of = (dimension: string, more: object = {}) => house.usage({ dimension, token_id: till.id, ...more })
+
+    it("by endpoint, the most units first, then the most calls, then by name", async () => {
+      expect(counts(await of("endpoint"))).toEqual([
+        ["availability.calendar", 1, 5],
+        ["members.list", 3, 3],
+        ["products.list", 3, 3],
+        ["products.show", 2, 2],
+        ["products.create", 1, 1],
+        ["endpoints.list", 4, 0]
+      ])
+    })
+    it("by endpoint unless told otherwise", async () => {
+      const usage = await house.usage({ token_id: till.id })
+      expect(usage.meta.dimension).toBe("endpoint")
+      expect(usage.usage).toEqual((await of("endpoint")).usage)
+    })
+    it("with what is asked as the label of an endpoint", async () => {
+      const labels = (await of("endpoint")).usage.map((row: any) => row.label)
+      expect(labels).toEqual([
+        "GET /api/v1/availability/calendar",
+        "GET /api/v1/members",
+        "GET /api/v1/products",
+        "GET /api/v1/products/{id}",
+        "POST /api/v1/products",
+        "GET /api/v1/endpoints"
+      ])
+    })
+    it("by resource, with its name in words", async () => {
+      expect((await of("resource")).usage.map((row: any) => [row.key, row.label, row.request_count])).toEqual([
+        ["products", "Products", 6],
+        ["availability", "Availability", 1],
+        ["members", "Members", 3],
+        ["endpoints", "Endpoints", 4]
+      ])
+    })
+    it("by status", async () => {
+      expect(counts(await of("status"))).toEqual([
+        ["200", 11, 11],
+        ["404", 2, 2],
+        ["422", 1, 1]
+      ])
+    })
+    it("by token, with its name", async () => {
+      expect((await of("token")).usage).toEqual([
+        { key: String(till.id), label: "The counter's till", request_count: 14, weighted_units: 14 }
+      ])
+    })
+    it("by day of the UTC calendar", async () => {
+      expect(counts(await of("day"))).toEqual([[house.instant().slice(0, 10), 14, 14]])
+    })
+    it.each(dimensions)("and its rows by %s come to the totals", async (dimension) => {
+      const usage = await of(dimension)
+      expect(total(usage)).toEqual([14, 14])
+      expect(sum(usage)).toEqual([14, 14])
+    })
+    it("and rows have these fields and no others; nothing is paged", async () => {
+      const usage = await of("status")
+      expect(Object.keys(usage).sort()).toEqual(["meta", "usage"])
+      expect(Object.keys(usage.meta).sort()).toEqual(["dimension", "totals", "window"])
+      expect(Object.keys(usage.meta.totals).sort()).toEqual(["request_count", "weighted_units"])
+      expect(Object.keys(usage.meta.window).sort()).toEqual(["from", "preset", "to"])
+      for (const row of usage.usage)
+        expect(Object.keys(row).sort()).toEqual(["key", "label", "request_count", "weighted_units"])
+    })
+    it("a row of its own for every endpoint, however many", async () => {
+      expect((await of("endpoint", { per_page: 1, page: 2 })).usage.length).toBe(6)
+    })
+    it("and none of another token's", async () => {
+      const other = await house.token()
+      expect(counts(await house.usage({ token_id: other.id }))).toEqual([])
+      expect(total(await house.usage({ token_id: other.id }))).toEqual([0, 0])
+    })
+  })
+
+  it("does not count the asking itself before it is answered, and counts it after, at no units", async () => {
+    house.later(minute)
+    const reader = await house.token()
+    const read = async () => (await house.by(reader, "GET", `/usage?token_id=${reader.id}`)).body
+    expect(counts(await read())).toEqual([])
+    const second = await read()
+    expect([second.usage.length, ...total(second)]).toEqual([1, 1, 0])
+  })
+  it.each([
+    ["usage", "/usage"],
+    ["its export", "/usage/export"],
+    ["request logs", "/request_logs"],
+    ["the catalogue", "/endpoints"]
+  ])("counts a reading of %s as a call of no units", async (_what, path) => {
+    const reader = await house.token()
+    expect((await house.by(reader, "GET", path)).status).toBeLessThan(300)
+    expect(total(await house.usage({ token_id: reader.id }))).toEqual([1, 0])
+  })
+  it("counts calls that are refused for being too many, at no units", async () => {
+    const narrow = await house.token({ rate_limit_per_minute: 2 })
+    expect((await calls(narrow, 5)).map(({ status }) => status)).toEqual([200, 200, 429, 429, 429])
+    expect(counts(await house.usage({ token_id: narrow.id, dimension: "status" }))).toEqual([
+      ["200", 2, 2],
+      ["429", 3, 0]
+    ])
+  })
+  it("counts calls that the server failed at, at no units", async () => {
+    const till = await house.token()
+    expect((await calls(till, 2, "/broken")).map(({ status }) => status)).toEqual([500, 500])
+    expect(counts(await house.usage({ token_id: till.id, dimension: "status" }))).toEqual([["500", 2, 0]])
+  })
+  it("counts what is refused for want of an ability or a permission at its units", async () => {
+    const poor = await house.person([], ["products:read"])
+    expect((await house.by(poor.token, "GET", "/products")).status).toBe(403)
+    expect((await house.by(poor.token, "GET", "/members")).status).toBe(403)
+    expect(counts(await house.usage({ token_id: poor.token.id, dimension: "status" }))).toEqual([["403", 2, 2]])
+  })
+  it("counts calls without a token under none", async () => {
+    house.later(2 * day)
+    const today = house.instant().slice(0, 10)
+    await calls(null, 3)
+    const usage = await house.usage({ dimension: "token", window: "custom", from: today, to: today })
+    expect(counts(usage).find(([key]) => key === "none")).toEqual(["none", 3, 3])
+  })
+  it("counts an answer given again for the same idempotency key as a call of its own", async () => {
+    const till = await house.token()
+    const again = () =>
+      house.by(till, "POST", "/products", { name: "Lamp" }, { headers: { "idempotency-key": "lamp-once" } })
+    expect([(await again()).status, (await again()).status]).toEqual([201, 201])
+    expect(counts(await house.usage({ token_id: till.id }))).toEqual([["products.create", 2, 2]])
+  })
+  it("keeps the counts of a token that is taken away", async () => {
+    const till = await house.token()
+    await calls(till, 2)
+    expect((await house.remove(`/tokens/${till.id}`)).status).toBe(204)
+    expect(counts(await house.usage({ token_id: till.id, dimension: "token" }))).toEqual([[String(till.id), 2, 2]])
+  })
+  it("counts calls of unknown paths in its totals, whatever it is asked by", async () => {
+    const till = await house.token()
+    expect((await calls(till, 2, "/nowhere")).map(({ status }) => status)).toEqual([404, 404])
+    for (const dimension of dimensions)
+      expect(total(await house.usage({ token_id: till.id, dimension }))).toEqual([2, 2])
+  })
+  it("shows what was counted at once, however many were at work together", async () => {
+    const till = await house.token()
+    await Promise.all(Array.from({ length: 200 }, () => house.by(till, "GET", "/products")))
+    expect(total(await house.usage({ token_id: till.id }))).toEqual([200, 200])
+  })
+
+  describe("has a window", () => {
+    let till: Token, read_at: number, first_at: number
+    beforeAll(async () => {
+      house.later(100 * day)
+      till = await house.token()
+      first_at = house.later(minute)
+      await calls(till, 1)
+      house.later(2 * day)
+      await calls(till, 2)
+      house.later(23 * day)
+      await calls(till, 4)
+      house.later(5 * day + 12 * hour)
+      await calls(till, 8)
+      house.later(20 * hour)
+      await calls(till, 16)
+      // The first lies 31 days and 12 hours ago, then 29½ and 6½ days, 24 hours less a little, and 4 hours.
+      read_at = house.later(4 * hour - minute)
+    })
+    const in_window = async (window: string | undefined, more: object = {}) =>
+      house.usage({ ...(window === undefined ? {} : { window }), token_id: till.id, dimension: "status", ...more })
+    it.each<[string | undefined, string, number, number]>([
+      ["24h", "24h", 24, 1],
+      ["7d", "7d", 28, 7],
+      ["30d", "30d", 30, 30],
+      [undefined, "7d", 28, 7]
+    ])("%s, which ends now and is called %s", async (window, preset, expected, days) => {
+      const usage = await in_window(window)
+      expect(total(usage)).toEqual([expected, expected])
+      expect(usage.meta.window.preset).toBe(preset)
+      const { from, to } = usage.meta.window
+      expect(Date.parse(to) - Date.parse(from)).toBe(days * day)
+      expect(Date.parse(to)).toBe(read_at)
+    })
+    it("of 24 hours to the minute", async () => {
+      house.later(2 * minute)
+      expect(total(await in_window("24h"))).toEqual([16, 16])
+    })
+    it("by day ascending, and only days on which something was asked", async () => {
+      const usage = await in_window("30d", { dimension: "day" })
+      const days = counts(usage).map(([key]) => key)
+      expect(days).toEqual(days.toSorted())
+      expect(days.every((one) => /^\d{4}-\d\d-\d\d$/.test(one))).toBe(true)
+      expect(sum(usage)).toEqual([30, 30])
+    })
+    it("of one's own, of whole days, both ends included", async () => {
+      const first = new Date(first_at).toISOString().slice(0, 10)
+      const third = new Date(first_at + 2 * day).toISOString().slice(0, 10)
+      const custom = (from: string, to: string) => in_window("custom", { from, to })
+      expect(total(await custom(first, third))).toEqual([3, 3])
+      expect(total(await custom(first, first))).toEqual([1, 1])
+      expect(total(await custom(third, third))).toEqual([2, 2])
+      const { window } = (await custom(first, third)).meta
+      expect([window.preset, window.from.slice(0, 10), window.to.slice(0, 10)]).toEqual(["custom", first, third])
+    })
+    it("whose days begin and end at midnight UTC", async () => {
+      const midnight = Math.ceil(Date.parse(house.instant()) / day) * day
+      const now = Date.parse(house.instant())
+      const other = await house.token()
+      house.later(midnight - 1 - now)
+      await calls(other, 1)
+      house.later(1)
+      await calls(other, 2)
+      const of = async (at: number) => {
+        const date = new Date(at).toISOString().slice(0, 10)
+        return total(await house.usage({ window: "custom", from: date, to: date, token_id: other.id }))
+      }
+      expect([await of(midnight - 1), await of(midnight)]).toEqual([
+        [1, 1],
+        [2, 2]
+      ])
+    })
+  })
+
+  it.each<[string, object, ReadonlyArray<string>]>([
+    ["an unknown window", { window: "1y" }, ["window"]],
+    ["an unknown channel", { channel: "smoke" }, ["channel"]],
+    ["an unknown dimension", { dimension: "moon" }, ["dimension"]],
+    ["a window of one's own without its days", { window: "custom" }, ["from", "to"]],
+    ["a window of one's own without its first day", { window: "custom", to: "2026-06-02" }, ["from"]],
+    ["a window of one's own without its last day", { window: "custom", from: "2026-06-02" }, ["to"]],
+    ["a last day before the first", { window: "custom", from: "2026-06-02", to: "2026-06-01" }, ["to"]],
+    ["a first day that is none", { window: "custom", from: "2026-02-30", to: "2026-06-01" }, ["from"]],
+    ["a first day in another form", { window: "custom", from: "01/06/2026", to: "2026-06-03" }, ["from"]],
+    ["a last day that is none", { window: "custom", from: "2026-06-01", to: "2026-06-31" }, ["to"]]
+  ])("refuses %s, for its reading and its export", async (_what, query, fields) => {
+    for (const path of ["/usage", "/usage/export"])
+      expect(refusal(await house.ask("GET", `${path}?${queryOf(query)}`))).toEqual([422, ...fields])
+  })
+  it("takes days without a window of one's own for nothing", async () => {
+    expect((await house.usage({ window: "24h", from: "2020-01-01", to: "2020-01-02" })).meta.window.preset).toBe("24h")
+  })
+  it("is of all channels unless one is named", async () => {
+    const till = await house.token()
+    await calls(till, 2)
+    expect(total(await house.usage({ token_id: till.id, channel: "api" }))).toEqual([2, 2])
+    for (const channel of ["webhook_sent", "webhook_received"])
+      expect(total(await house.usage({ token_id: till.id, channel }))).toEqual([0, 0])
+  })
+
+  describe("is exported", () => {
+    it.each(dimensions)("by %s as a file of the same rows", async (dimension) => {
+      house.later(minute)
+      const till = await house.token({ name: 'A till, with "quotes", =1+1 and\na line' })
+      await calls(till, 2)
+      await calls(till, 1, calendar)
+      await calls(till, 1, "/products/999999")
+      const query = { dimension, window: "7d", token_id: till.id, channel: "api" }
+      const expected = (await house.usage(query)).usage
+      const got = await house.ask("GET", `/usage/export?${queryOf(query)}`)
+      expect([got.status, Object.keys(got.body).sort()]).toEqual([202, ["job_id", "message"]])
+      expect(got.body.message).toBe("Accepted")
+      const job = await ended(house, got.body.job_id)
+      expect([job.status, job.error]).toEqual(["done", null])
+      const file = await opened(house.server, job.download_url)
+      expect([file.status, file.headers["content-type"]]).toEqual([200, expect.stringContaining("csv")])
+      const [head, ...rows] = parsedCsv(file.text)
+      expect(head).toEqual(["key", "label", "request_count", "weighted_units"])
+      expect(rows.map(([key, , requests, units]) => [key, Number(requests), Number(units)])).toEqual(
+        expected.map((row: any) => [row.key, row.request_count, row.weighted_units])
+      )
+      // A cell that a spreadsheet would take for a formula may have a sign before it.
+      for (const [at, row] of rows.entries()) expect(row[1]?.replace(/^'/, "")).toBe(expected[at].label ?? "")
+    })
+    it("to who may read usage and nothing else, with the token that asked for it", async () => {
+      const { token } = await house.person(["system.read"], ["api-usage:read"])
+      const got = await house.by(token, "GET", "/usage/export")
+      expect(got.status).toBe(202)
+      const path = `/system/jobs/${encodeURIComponent(got.body.job_id)}`
+      const jobOf = async () => (await house.by(token, "GET", path)).body.job
+      await expect.poll(async () => (await jobOf()).status, patiently).toBe("done")
+      expect((await opened(house.server, (await jobOf()).download_url)).status).toBe(200)
+      // Somebody else's, and a token for other things, do not open it.
+      const other = await house.person(["system.read"], ["api-usage:read"])
+      expect((await house.by(other.token, "GET", path)).status).toBe(403)
+      const narrow = await house.token({ user_id: token.user_id, abilities: ["products:read", "documents:write"] })
+      const refused = await house.by(narrow, "GET", path)
+      expect([refused.status, refused.body.message]).toEqual([403, expect.stringContaining("system:read")])
+      expect((await house.by(token, "GET", "/system/jobs")).status).toBe(403)
+    })
+    it("for an hour", async () => {
+      const { job_id } = (await house.ask("GET", "/usage/export")).body
+      const { download_url } = await ended(house, job_id)
+      house.later(59 * minute)
+      expect((await opened(house.server, download_url)).status).toBe(200)
+      house.later(2 * minute)
+      expect([403, 404, 410]).toContain((await opened(house.server, download_url)).status)
+    })
+    it("to nobody who alters its address", async () => {
+      const { job_id } = (await house.ask("GET", "/usage/export")).body
+      const { download_url } = await ended(house, job_id)
+      const altered = download_url.replace(
+        /signature=(.)/,
+        (_: string, one: string) => `signature=${one === "a" ? "b" : "a"}`
+      )
+      expect(altered).not.toBe(download_url)
+      expect((await opened(house.server, altered)).status).toBe(403)
+    })
+  })
+
+  describe("is read", () => {
+    it.each(["/usage", "/usage/export"])("by %s only with the ability and the permission", async (path) => {
+      const status = async (permissions: ReadonlyArray<string>, abilities: ReadonlyArray<string>) => {
+        const { token } = await house.person(permissions, abilities)
+        return (await house.by(token, "GET", path)).status
+      }
+      expect(await status(["system.read"], ["api-usage:read"])).toBeLessThan(300)
+      expect(await status(["system.read"], ["api-log:read", "system:read"])).toBe(403)
+      expect(await status([], ["api-usage:read"])).toBe(403)
+      expect((await house.by(null, "GET", path)).status).toBe(401)
+    })
+    it("by the owner's token too only with the ability, which is named", async () => {
+      const narrow = await house.token({ abilities: ["api-log:read"] })
+      const got = await house.by(narrow, "GET", "/usage")
+      expect([got.status, got.body.message]).toEqual([403, expect.stringContaining("api-usage:read")])
+    })
+    it("in no other way", async () => {
+      for (const path of ["/usage", "/usage/export"]) {
+        const got = await house.ask("POST", path, {})
+        expect([got.status, got.headers["allow"]]).toEqual([405, expect.stringContaining("GET")])
+      }
+    })
+  })
+})
+
+/** Rows of a file of comma-separated values, quoted where need be. */
+const parsedCsv = (file: string): ReadonlyArray<ReadonlyArray<string>> => {
+  const rows: Array<Array<string>> = [[]]
+  for (const [, quoted, plain, end] of file
+    .replace(/^\uFEFF/, "")
+    .matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/g)) {
+    rows.at(-1)!.push(quoted?.replaceAll('""', '"') ?? plain ?? "")
+    if (end === "") break
+    if (end !== ",") rows.push([])
+  }
+  return rows.filter((row) => row.some((cell) => cell !== ""))
+}

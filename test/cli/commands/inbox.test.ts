@@ -1,0 +1,176 @@
+/** The inbox at the command line, against a real server; and the stream that is followed, across broken connections. */
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { rmSync } from "node:fs"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { ageText } from "../../../cli/commands/inbox/age.ts"
+import { followNotifications, notificationOf, type Notification } from "../../../sync/notification-stream.ts"
+import { openPlace, owner_token, type Place, run, runHere } from "../session.ts"
+import { tell } from "../../server/notifications/writing.ts"
+
+const cli = new URL("../../../cli/main.ts", import.meta.url).pathname
+
+describe("flightcase inbox", () => {
+  let place: Place
+  beforeAll(async () => {
+    place = await openPlace()
+  })
+  afterAll(() => place.close())
+  const type = (...words: ReadonlyArray<string>) => runHere(place, words)
+
+  it("lists what is unread, shows one, marks them, and knows the list offline", async () => {
+    await tell(
+      place.app,
+      { notification_type: "user.invited", subject_type: "users", subject_id: 1 },
+      {},
+      { is_own: true, read_at: "2026-06-18T12:00:00.000Z" }
+    )
+    expect((await type("inbox", "--offline")).code).toBe(7)
+    expect((await type("login", place.url, "--token", owner_token)).code).toBe(0)
+    const listed = await type("inbox")
+    expect(listed.code, listed.err).toBe(0)
+    expect(listed.out.split("\n").map((line) => line.split("\t").slice(3, 5))).toEqual([
+      ["system.test_email", "Test message"],
+      ["user.invited", "You were invited to work here"],
+      []
+    ])
+    expect((await type("inbox", "--all")).out.split("\n")).toHaveLength(4)
+    const [, id = ""] = (await type("inbox", "--json", "--type", "user.invited")).out.match(/"id": (\d+)/) ?? []
+    const shown = await type("inbox", "show", id)
+    expect(shown.out).toContain("title\tYou were invited to work here")
+    expect((await type("inbox", "read", id)).code).toBe(0)
+    expect((await type("inbox")).out.split("\n")).toHaveLength(2)
+    const offline = await type("inbox", "--offline", "--all")
+    expect(offline.code).toBe(0)
+    expect(offline.out.split("\n")).toHaveLength(4)
+    expect(offline.err).toContain("Without the server: as it was listed just now.")
+    expect(await type("inbox", "read", "--all", "--offline")).toMatchObject({ code: 7 })
+    await place.stop()
+    const without = await type("inbox", "--json")
+    expect(JSON.parse(without.out)).toMatchObject({ notifications: [{ title: "Test message" }] })
+    expect(await type("inbox", "read", id)).toMatchObject({ code: 7 })
+    await place.start()
+    expect(await type("inbox", "read", "--all")).toMatchObject({ code: 0, err: "Everything is marked as read.\n" })
+    expect(await type("inbox")).toMatchObject({ out: "", err: "Nothing is unread.\n" })
+    rmSync(join(place.home, "profiles", "default", "inbox.json"))
+    expect((await type("inbox", "--offline")).code).toBe(7)
+  })
+  it("wants to know what to mark, and numbers", async () => {
+    for (const words of [["read"], ["read", "1", "--all"], ["read", "x"], ["show", "-"], ["--limit", "0"]])
+      expect(await type("inbox", ...words), words.join(" ")).toMatchObject({ code: 2 })
+    expect((await type("inbox", "show", "900000")).code).toBe(3)
+    expect(await type("inbox", "read", "900000")).toMatchObject({
+      code: 3,
+      err: expect.stringContaining("There is no 900000 in your inbox.")
+    })
+    const mistyped = await type("inbox", "--type", "invoice.overdu")
+    expect(mistyped).toMatchObject({ code: 2, err: expect.stringContaining("It is one of opportunity.created, ") })
+  })
+  it("marks as unread again, tells how many there are, and marks nothing where a plan is asked for", async () => {
+    const [first = 0, second = 0] = await tell(place.app, {}, {})
+    expect((await type("inbox", "read", "--all")).code).toBe(0)
+    expect(await type("inbox", "unread", String(first), String(second))).toMatchObject({
+      code: 0,
+      err: "Marked 2 as unread.\n"
+    })
+    expect(await type("inbox", "--limit", "1")).toMatchObject({
+      err: "The newest 1 of 2 unread; --limit shows more.\n"
+    })
+    expect(await type("inbox", "read", String(first), "--plan")).toMatchObject({ code: 2 })
+    expect(await type("inbox", "read", "--all", "--plan")).toMatchObject({ code: 2 })
+    expect((await type("inbox")).out.trim().split("\n")).toHaveLength(2)
+  })
+  it("is not listed to a token without the ability", async () => {
+    const made = await type("tokens", "create", "--name", "narrow", "--abilities", "products:read", "--json")
+    const secret = JSON.parse(made.out).token.secret
+    expect(await type("inbox", "--url", place.url, "--token", secret)).toMatchObject({ code: 4 })
+    expect(await type("inbox", "--watch", "--url", place.url, "--token", secret)).toMatchObject({ code: 4 })
+  })
+})
+
+it("says ages in one figure", () => {
+  const now = Date.parse("2026-06-18T12:00:00.000Z")
+  const ages = [0, 59_000, 60_000, 3_599_000, 3_600_000, 86_400_000 * 3.5, -5_000]
+  expect(ages.map((millis) => ageText(new Date(now - millis).toISOString(), now))).toEqual([
+    "now",
+    "now",
+    "1m",
+    "59m",
+    "1h",
+    "3d",
+    "now"
+  ])
+})
+it("passes over what cannot be read", () => {
+  for (const text of ["", "{", "[]", `{"id":"x"}`, `{"id":1,"title":2}`]) expect(notificationOf(text)).toBeUndefined()
+})
+
+describe("the stream, followed", () => {
+  let place: Place
+  beforeAll(async () => {
+    place = await openPlace()
+  })
+  afterAll(() => place.close())
+  const until = async (holds: () => boolean): Promise<void> => {
+    for (let tries = 0; !holds(); tries++) {
+      if (tries > 1_500) throw new Error("it does not come to be")
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+  }
+
+  it("goes on where it broke, and misses nothing meanwhile", async () => {
+    const stop = new AbortController()
+    const heard: Array<Notification> = []
+    const options = { url: place.url, token: owner_token, stop: stop.signal, chance: () => 0 }
+    const following = followNotifications({ ...options, after: 0, told: (one) => heard.push(one) })
+    const ids = [...(await tell(place.app, {}, {}))]
+    await until(() => heard.length === 2)
+    await place.stop()
+    ids.push(...(await tell(place.app, {}, {})))
+    await place.start()
+    await until(() => heard.length === 4)
+    ids.push(...(await tell(place.app, {})))
+    await until(() => heard.length === 5)
+    expect(heard.map(({ id }) => id)).toEqual(ids)
+    stop.abort()
+    expect(await following).toEqual({ why: "stopped" })
+  })
+  it("ends where the server refuses it, or has none", async () => {
+    const stop = new AbortController().signal
+    const told = (): void => {}
+    expect(await followNotifications({ url: place.url, token: "unknown", stop, told })).toMatchObject({
+      why: "refused",
+      status: 401
+    })
+    expect(await followNotifications({ url: `${place.url}/nothing`, token: owner_token, stop, told })).toEqual({
+      why: "unknown"
+    })
+  })
+  it("is shown by sync --watch, beside what is synced, but for one's own doings", async () => {
+    expect((await run(place, ["login", place.url, "--token", owner_token])).code).toBe(0)
+    const child = spawn(process.execPath, [cli, "sync", "--watch", "--json"], { cwd: place.folder, env: place.env })
+    let out = ""
+    child.stdout.on("data", (part) => (out += part))
+    const ended = once(child, "close")
+    try {
+      await until(() => out.includes('"started"'))
+      // Nothing tells when its stream stands: it is told until it hears.
+      for (let tries = 0; tries < 200 && !out.includes('"notification"'); tries++) {
+        await tell(place.app, { is_own: true, read_at: "2026-06-18T12:00:00.000Z" }, {})
+        await new Promise((resolve) => setTimeout(resolve, 100))
+      }
+    } finally {
+      child.kill("SIGTERM")
+    }
+    expect(await ended).toEqual([0, null])
+    const events = out
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line))
+    const told = events.filter(({ event }) => event === "notification")
+    expect(told.length).toBeGreaterThan(0)
+    for (const { notification } of told) expect(notification).toMatchObject({ title: "Test message", is_own: false })
+    expect(events.at(-1)).toMatchObject({ event: "stopped" })
+  })
+})

@@ -1,0 +1,29 @@
+/** Figures as blocks of text. */
+import { describe, expect, it } from "vitest"
+import { gathered, shareBar, sparkline } from "../../../cli/output/spark.ts"
+
+describe("a line of blocks", () => {
+  it("has one for each figure: the highest as high as a line, the least there is still seen, none a dot", () => {
+    expect(sparkline([0, 1, 2, 4, 8])).toBe("·▁▂▄█")
+    expect(sparkline([1, 1_000_000])).toBe("▁█")
+    expect(sparkline([0, 0])).toBe("··")
+    expect(sparkline([])).toBe("")
+  })
+  it("adds neighbours up where there are more figures than columns", () => {
+    expect(gathered([1, 2, 3, 4, 5], 5)).toEqual([1, 2, 3, 4, 5])
+    expect(gathered([1, 2, 3, 4, 5], 3)).toEqual([3, 7, 5])
+    expect(gathered([1, 2, 3], 0)).toEqual([6])
+    expect(gathered([], 3)).toEqual([])
+  })
+})
+describe("a bar", () => {
+  it.each([
+    [0, ""],
+    [1, "████"],
+    [0.5, "██"],
+    [0.53125, "██▏"],
+    [0.000_01, "▏"],
+    [2, "████"],
+    [Number.NaN, ""]
+  ])("of %d of four columns is %s", (share, bar) => expect(shareBar(share, 4)).toBe(bar))
+})

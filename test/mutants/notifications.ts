@@ -1,0 +1,106 @@
+/** Faults of what people are told of: whose word counts, and whose preferences one may see and change. */
+import type { Mutant } from "./mutant.ts"
+
+const effective = "core/notifications/effective.ts"
+const decide = "core/notifications/decide.ts"
+const effective_test = "test/core/notifications/effective.test.ts"
+const decide_test = "test/core/notifications/decide.test.ts"
+const api_test = "test/api/notification-preferences.test.ts"
+const device_test = "test/sync/notification-preferences.test.ts"
+
+export const notification_mutants: ReadonlyArray<Mutant> = [
+  {
+    name: "a muted type is told",
+    file: effective,
+    within: "effectiveChannels",
+    find: "preference?.is_muted === true",
+    replace: "preference?.is_muted === undefined",
+    killed_by: [{ file: effective_test, test: "the channels somebody is told by" }]
+  },
+  {
+    name: "the house's choice comes before the person's",
+    file: effective,
+    within: "effectiveChannels",
+    find: "preference?.channels ?? setting?.channels",
+    replace: "setting?.channels ?? preference?.channels",
+    killed_by: [{ file: effective_test, test: "the channels somebody is told by" }]
+  },
+  {
+    name: "a system type is muted",
+    file: effective,
+    within: "effectiveChannels",
+    find: "type.is_system",
+    replace: 'type.key === ""',
+    killed_by: [{ file: effective_test, test: "the channels somebody is told by" }]
+  },
+  {
+    name: "a channel that is left out is turned off",
+    file: decide,
+    within: "changedChannels",
+    find: "changes[one] ?? before.includes(one)",
+    replace: "changes[one] ?? false",
+    killed_by: [
+      { file: decide_test, test: "keeps the channels that are left out" },
+      { file: api_test, test: "comes before the house's", engine: "sqlite" }
+    ]
+  },
+  {
+    name: "a preference that says nothing is kept",
+    file: decide,
+    within: "changePreferences",
+    find: "before !== undefined && says_nothing",
+    replace: "before === undefined && says_nothing",
+    killed_by: [{ file: decide_test, test: "is taken away by null" }]
+  },
+  {
+    name: "a setting is recorded although it says nothing new",
+    file: decide,
+    within: "changeSettings",
+    find: "now.is_enabled === was.is_enabled && sameJson(now.channels, was.channels)",
+    replace: "now.is_enabled === was.is_enabled && now.channels === was.channels",
+    killed_by: [
+      { file: decide_test, test: "said again changes nothing" },
+      { file: api_test, test: "recorded nowhere", engine: "sqlite" }
+    ]
+  },
+  {
+    name: "one body names a type twice",
+    file: "core/notifications/fields.ts",
+    within: "typeProblem",
+    find: "before !== undefined",
+    replace: 'before === ""',
+    killed_by: [{ file: decide_test, test: "a type twice" }]
+  },
+  {
+    name: "anybody changes a member's preferences",
+    file: "core/notifications/api.ts",
+    within: "authorize",
+    find: "hasOnePermission(viewer, editing)",
+    replace: "hasOnePermission(viewer, editing) || viewer.is_active",
+    killed_by: [{ file: api_test, test: "who may", engine: "sqlite" }]
+  },
+  {
+    name: "devices are told everybody's preferences",
+    file: "core/notifications/schema.ts",
+    within: "notification_preferences",
+    find: 'row["member_id"] === viewer.person_id',
+    replace: 'row["member_id"] !== 0',
+    killed_by: [{ file: device_test, test: "nobody else's", engine: "sqlite" }]
+  },
+  {
+    name: "an erased person's preferences stay",
+    file: "core/notifications/events.ts",
+    within: "preferencesErased",
+    find: "member_id: [id, ...merged_ids]",
+    replace: "member_id: merged_ids",
+    killed_by: [{ file: api_test, test: "they go with a person who is erased", engine: "sqlite" }]
+  },
+  {
+    name: "two at once set one's own preferences, and one is lost",
+    file: "core/notifications/api.ts",
+    within: "preferences",
+    find: "yield* lockStreams([streamOf(members.entity, member_id)])",
+    replace: "",
+    killed_by: [{ file: api_test, test: "sixteen at once", engine: "pg" }]
+  }
+]

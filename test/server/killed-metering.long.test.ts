@@ -1,0 +1,83 @@
+/** A server killed under load: what it answered is counted, less at most what it answered in the last second. */
+import { afterAll, describe, expect, it } from "vitest"
+import { databaseOn } from "../postgres-database.ts"
+import { DURABLE, startPostgres } from "../postgres-server.ts"
+import { cleanUp, type Env, folderOfItsOwn, type ServerProcess, startServer } from "./process.ts"
+
+afterAll(cleanUp)
+
+const token = "a-token-of-more-than-twenty-characters"
+const headers = { authorization: `Bearer ${token}` }
+const clients = 4
+const kills = 3
+
+/** Asks until the server is gone; keeps when each answer came. */
+const asking = async (server: ServerProcess, answered: Array<number>): Promise<void> => {
+  try {
+    for (;;) {
+      const got = await fetch(`${server.url}/api/v1/stores`, { headers })
+      await got.arrayBuffer()
+      if (got.status === 200) answered.push(performance.now())
+      // One token may ask so many times a minute.
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    }
+  } catch {
+    // The server was killed.
+  }
+}
+const countOf = async (server: ServerProcess): Promise<number> => {
+  const got = await fetch(`${server.url}/api/v1/usage?window=24h`, { headers })
+  const { usage }: any = await got.json()
+  return usage.find((row: { readonly key: string }) => row.key === "stores.list")?.request_count ?? 0
+}
+const logsOf = async (server: ServerProcess): Promise<number> => {
+  const got = await fetch(`${server.url}/api/v1/request_logs?per_page=1&q[route_name_eq]=stores.list`, { headers })
+  const { meta }: any = await got.json()
+  return meta.total
+}
+
+const killedUnderLoad = async (env: Env): Promise<void> => {
+  let counted = 0
+  for (let round = 0; round < kills; round++) {
+    const server = await startServer(env)
+    const answered: Array<number> = []
+    const done = Array.from({ length: clients }, () => asking(server, answered))
+    const begun = performance.now()
+    while (performance.now() - begun < 2_500) await new Promise((resolve) => setTimeout(resolve, 20))
+    const killed_at = performance.now()
+    await server.kill("SIGKILL")
+    await Promise.all(done)
+    const again = await startServer(env)
+    const now = await countOf(again)
+    expect(await logsOf(again)).toBe(now)
+    await again.kill("SIGKILL")
+    // A second to wait, and what a flush takes on a busy machine.
+    const sure = answered.filter((at) => at < killed_at - 1_500).length
+    expect(sure).toBeGreaterThan(0)
+    expect(now - counted).toBeGreaterThanOrEqual(sure)
+    // Each client may have had one answered that it did not hear of.
+    expect(now - counted).toBeLessThanOrEqual(answered.length + clients)
+    counted = now
+  }
+}
+const environment = async (url?: string): Promise<Env> => ({
+  FLIGHTCASE_KEY: "a-key-of-more-than-twenty-characters",
+  FLIGHTCASE_TOKEN: token,
+  FLIGHTCASE_RATE_LIMIT: "10000",
+  FLIGHTCASE_DATA: await folderOfItsOwn(),
+  ...(url === undefined ? {} : { DATABASE_URL: url })
+})
+
+describe("a server killed under load", () => {
+  it("on SQLite has counted what it answered", { timeout: 300_000 }, async () => killedUnderLoad(await environment()))
+  it("on Postgres has counted what it answered", { timeout: 300_000 }, async () => {
+    const postgres = await startPostgres(DURABLE)
+    try {
+      const { url, drop } = await databaseOn(postgres.url)
+      await killedUnderLoad(await environment(url))
+      await drop()
+    } finally {
+      await postgres.stop()
+    }
+  })
+})

@@ -1,0 +1,76 @@
+/** A request that began before the minute it is counted in. */
+import { describe, expect, it } from "vitest"
+import { makeLocalRateLimiter, makeSharedRateLimiter } from "../../../server/limits/minute.ts"
+import { engines } from "../../app.ts"
+import { serve } from "../serving.ts"
+
+const noon = Date.parse("2026-06-18T12:00:00.000Z")
+
+describe("a request that is counted late", () => {
+  const limiters = {
+    alone: makeLocalRateLimiter,
+    shared: () => {
+      const counters = new Map<string, number>()
+      return makeSharedRateLimiter({
+        take: async ({ limit, minute, needed, who }) => {
+          const before = counters.get(`${minute} ${who}`) ?? 0
+          const granted = Math.min(limit - before, needed)
+          counters.set(`${minute} ${who}`, before + granted)
+          return { granted, taken: before + granted }
+        },
+        failed: () => {}
+      })
+    }
+  }
+  it.each(Object.entries(limiters))("takes nothing of what others used in this minute (%s)", async (_name, make) => {
+    const limiter = make()
+    for (let times = 0; times < 5; times++) await limiter.count("guesser", 5, noon)
+    expect(limiter.look("guesser", 5, noon).exceeded).toBe(true)
+    await limiter.count("late", 5, noon - 1)
+    expect(limiter.look("guesser", 5, noon + 1)).toMatchObject({ exceeded: true, remaining: 0 })
+    expect((await limiter.count("guesser", 5, noon + 1)).exceeded).toBe(true)
+  })
+  it.each(Object.entries(limiters))("counts as one of this minute (%s)", async (_name, make) => {
+    const limiter = make()
+    await limiter.count("guesser", 5, noon)
+    for (let times = 0; times < 4; times++) await limiter.count("guesser", 5, noon - 1)
+    expect((await limiter.count("guesser", 5, noon)).exceeded).toBe(true)
+  })
+  it.each(Object.entries(limiters))("clocks that are set back further begin anew (%s)", async (_name, make) => {
+    const limiter = make()
+    for (let times = 0; times < 5; times++) await limiter.count("guesser", 5, noon)
+    expect((await limiter.count("guesser", 5, noon - 3_600_000)).exceeded).toBe(false)
+  })
+})
+
+describe.each(engines)("guesses whose bodies come slowly on %s", (engine) => {
+  it("count when they are answered", async () => {
+    const server = await serve(engine)
+    try {
+      const limited = { settings: { anonymous_rate_limit: 3 } }
+      expect((await server.ask("/api/v1/settings/api", { method: "PUT", json: limited })).status).toBe(200)
+      const redeem = { token: null, method: "POST", from: "203.0.113.9" } as const
+      const guess = (n: number) =>
+        server.ask("/api/v1/login_codes/redeem", { ...redeem, json: { code: `AAAA-BBBB-CCCC-DDDD-EEEE-FFFF-000${n}` } })
+      server.setClock(noon - 1_000)
+      let finish = (): void => {}
+      const finished = new Promise<void>((done) => (finish = done))
+      const slow = server.app.ask({
+        method: "POST",
+        target: "/api/v1/login_codes/redeem",
+        remote_address: redeem.from,
+        headers: { "content-type": "application/json" },
+        body: () => finished.then(() => Buffer.from("{}"))
+      })
+      await new Promise((done) => setTimeout(done, 50))
+      server.setClock(noon + 3_600_000)
+      for (let n = 0; n < 3; n++) expect((await guess(n)).status).toBe(422)
+      expect((await guess(4)).status).toBe(429)
+      finish()
+      await slow
+      expect((await guess(5)).status).toBe(429)
+    } finally {
+      await server.close()
+    }
+  })
+})
