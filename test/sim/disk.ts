@@ -3,7 +3,7 @@
  * pages a checkpoint was copying, old, new or torn, as SQLite syncs the log before and the database after (wal.html, atomiccommit.html).
  */
 import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { endianness, tmpdir } from "node:os"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import type { Random } from "./random.ts"
@@ -68,6 +68,19 @@ const pagesIn = (wal: Buffer, committed: number): ReadonlyMap<number, Buffer> =>
   return pages
 }
 
+/**
+ * The bytes of a log that a checkpoint set out to copy, from the log's index (https://www.sqlite.org/walformat.html#walidxfmt):
+ * however commits reach the disk, a checkpoint syncs them first, so a database that holds their pages never lacks their log.
+ */
+const attempted_at = 128
+const checkpointedBytes = (path: string, wal: Buffer): number => {
+  if (wal.length < header_bytes || !existsSync(`${path}-shm`)) return 0
+  const index = readFileSync(`${path}-shm`)
+  if (index.length < attempted_at + 4) return 0
+  const frames = endianness() === "LE" ? index.readUInt32LE(attempted_at) : index.readUInt32BE(attempted_at)
+  return frames === 0 ? 0 : header_bytes + frames * (frame_header_bytes + wal.readUInt32BE(8))
+}
+
 const sector_bytes = 512
 /** The database in the middle of a checkpoint: none of it is synced, so each page may be there, not there, or there in part. */
 const torn = (
@@ -111,7 +124,8 @@ export const afterPowerCut = (random: Random, path: string, copy: string): Power
     ? torn(random, readFileSync(path), pagesIn(wal, committed))
     : { left: readFileSync(path), torn_pages: 0 }
   writeFileSync(copy, database)
-  const synced = mode === "full" || (mode === "normal" && checkpointing) ? committed : 0
+  const at_commits = mode === "full" || (mode === "normal" && checkpointing) ? committed : 0
+  const synced = mode === "off" ? 0 : Math.min(committed, Math.max(at_commits, checkpointedBytes(path, wal)))
   const kept = synced + random.below(wal.length - synced + 1)
   const left = Buffer.from(wal.subarray(0, kept))
   // Not in order either: a sector in the middle of what was not synced may be missing.
