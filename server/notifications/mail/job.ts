@@ -4,7 +4,6 @@
  */
 import { Clock, Effect, Result, Schema } from "effect"
 import { CommandRuntime } from "../../../core/kernel/command-runtime.ts"
-import type { Failure } from "../../../core/kernel/failure.ts"
 import { remove, type RowChange, updateWhere } from "../../../core/kernel/row-change.ts"
 import { settingText } from "../../../core/kernel/settings.ts"
 import { bindings } from "../../../core/kernel/store/statement.ts"
