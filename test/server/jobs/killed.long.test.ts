@@ -16,7 +16,7 @@ afterEach(async () => {
 })
 
 const program = fileURLToPath(new URL("words-program.ts", import.meta.url))
-const jobs = 60
+const jobs = 40
 
 describe.each(engines)("a server on %s that is killed in the middle of jobs", (engine) => {
   it("has done each of them in the end, those it was at once more", { timeout: 240_000 }, async () => {

@@ -8,7 +8,7 @@ const [database = "", file = "", words = "0"] = process.argv.slice(2)
 const note = (line: string): Effect.Effect<void> => Effect.sync(() => appendFileSync(file, `${line}\n`))
 const kind = wordKind(
   (word, { number }) =>
-    Effect.andThen(note(`began ${word} ${number}`), Effect.andThen(Effect.sleep(150), note(`ended ${word} ${number}`))),
+    Effect.andThen(note(`began ${word} ${number}`), Effect.andThen(Effect.sleep(500), note(`ended ${word} ${number}`))),
   { attempts_max: 20 }
 )
 const app = await openServerApp({
