@@ -68,11 +68,12 @@ const pagesIn = (wal: Buffer, committed: number): ReadonlyMap<number, Buffer> =>
   return pages
 }
 
+/** Where a log's index has the number of frames that a checkpoint set out to copy. */
+const attempted_at = 128
 /**
  * The bytes of a log that a checkpoint set out to copy, from the log's index (https://www.sqlite.org/walformat.html#walidxfmt):
  * however commits reach the disk, a checkpoint syncs them first, so a database that holds their pages never lacks their log.
  */
-const attempted_at = 128
 const checkpointedBytes = (path: string, wal: Buffer): number => {
   if (wal.length < header_bytes || !existsSync(`${path}-shm`)) return 0
   const index = readFileSync(`${path}-shm`)
