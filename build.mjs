@@ -20,16 +20,18 @@ const isExternal = (id) => /^node:|^pg-native$/.test(id)
 
 const isOwnShared = (id) => [`${root}core/`, `${root}sync/`].some((folder) => id.startsWith(folder))
 /**
- * The modules that the command line reaches without the server's own folder, but for those of core and sync that are
- * loaded only when they are asked for.
+ * What every command needs, of the modules it shares with the server: those reached without the server's own folder and
+ * without what single commands load, but for those of core and sync that are loaded only when they are asked for. Of
+ * what they import only what is used counts: libraries are imported by one module that names all of theirs.
  */
-const modulesOfCommandLine = async () => {
+const modulesOfEveryCommand = async () => {
   const reached = new Set()
+  const isOfOneCommand = (id) => id.startsWith(`${root}cli/commands/`)
   const reach = (id, infoOf) => {
     if (reached.has(id)) return
     reached.add(id)
     const info = infoOf(id)
-    const later = info.dynamicallyImportedIds.filter((one) => !isOwnShared(one))
+    const later = info.dynamicallyImportedIds.filter((one) => !isOwnShared(one) && !isOfOneCommand(one))
     for (const next of [...info.importedIds, ...later]) if (infoOf(next) !== null) reach(next, infoOf)
   }
   const bundle = await rolldown({
@@ -46,11 +48,14 @@ const modulesOfCommandLine = async () => {
       }
     ]
   })
-  await bundle.generate({ format: "esm" })
+  const { output } = await bundle.generate({ format: "esm" })
   await bundle.close()
-  return reached
+  const used = output
+    .flatMap((file) => (file.type === "chunk" ? Object.entries(file.modules) : []))
+    .flatMap(([id, { renderedLength }]) => (renderedLength > 0 ? [id] : []))
+  return new Set(used.filter((id) => reached.has(id)))
 }
-const of_command_line = await modulesOfCommandLine()
+const of_every_command = await modulesOfEveryCommand()
 const isShared = (id) => isOwnShared(id) || /node_modules[\\/](effect|decimal\.js|ical\.js)[\\/]/.test(id)
 
 const bundle = await rolldown({ ...options, input, external: isExternal })
@@ -62,7 +67,7 @@ const { output } = await bundle.write({
   sourcemap: true,
   // What every command needs in one file: opening many small ones takes longer than reading it. What only the server
   // needs, such as Effect's HTTP host, stays out of it.
-  codeSplitting: { groups: [{ name: "core", test: (id) => of_command_line.has(id) && isShared(id) }] },
+  codeSplitting: { groups: [{ name: "core", test: (id) => of_every_command.has(id) && isShared(id) }] },
   entryFileNames: "[name].js",
   chunkFileNames: "parts/[name]-[hash].js"
 })
@@ -92,12 +97,10 @@ for (const face of ["DejaVuSans", "DejaVuSans-Bold"])
 const profile = "data/sRGB_IEC61966_2_1.icc"
 copyFileSync(packageFile(`pdfkit/js/${profile}`), `${root}out/print/${profile}`)
 
-// A stack trace needs the names and lines of other people's sources, which the maps keep, and not their text.
+// A stack trace needs the names and lines of sources, which the maps keep, and not their text.
 for (const { fileName } of output.filter((file) => file.fileName.endsWith(".map"))) {
   const map = JSON.parse(readFileSync(`${root}out/${fileName}`, "utf8"))
-  map.sourcesContent = map.sources.map((source, at) =>
-    source.includes("node_modules/") ? null : map.sourcesContent[at]
-  )
+  delete map.sourcesContent
   writeFileSync(`${root}out/${fileName}`, JSON.stringify(map))
 }
 

@@ -11,8 +11,8 @@ import type { Environment } from "./profile-folder.ts"
 
 export const watch_lock = "watch.lock"
 export const background_lock = "background.lock"
-/** A replica that has not synced for so long gets a background sync although nothing is pending. */
-const stale_millis = 10 * 60_000
+/** A replica that has not synced for so long gets a background sync although nothing is pending, and reads say so. */
+export const stale_millis = 60_000
 const retry_first_millis = 15_000
 const retry_max_millis = 10 * 60_000
 
@@ -67,6 +67,20 @@ export const arrivedText = (folder: string): string | undefined => {
   return `${last.conflicts} ${last.conflicts === 1 ? "command was" : "commands were"} refused: flightcase sync conflicts`
 }
 
+/** How old an answer of the replica is, from a minute on: `As of 14:03, 12 min ago`, on this machine's clock. */
+export const asOfText = (synced_at: string | null, now: number): string | undefined => {
+  const at = synced_at === null ? Number.NaN : Date.parse(synced_at)
+  const minutes = Math.floor((now - at) / 60_000)
+  if (Number.isNaN(at) || now - at < stale_millis) return undefined
+  const then = new Date(at)
+  const two = (value: number): string => String(value).padStart(2, "0")
+  const day = `${then.getFullYear()}-${two(then.getMonth() + 1)}-${two(then.getDate())} `
+  const is_today = then.toDateString() === new Date(now).toDateString()
+  const hours = Math.floor(minutes / 60)
+  const ago = minutes < 120 ? `${minutes} min` : hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} days`
+  return `As of ${is_today ? "" : day}${two(then.getHours())}:${two(then.getMinutes())}, ${ago} ago`
+}
+
 const isSet = (value: string | undefined): boolean =>
   value !== undefined && value !== "" && value !== "0" && value !== "false"
 
@@ -92,16 +106,43 @@ export const shouldSync = ({ folder, env, offline, pending, synced_at }: SyncOcc
   return may_retry && !isHeld(folder, watch_lock) && !isHeld(folder, background_lock)
 }
 
-/** Starts a sync as a process of its own, without terminal or pipes, which outlives this one. */
-export const startBackgroundSync = async ({ profile, env }: SyncOccasion): Promise<void> => {
+/**
+ * Starts a sync as a process of its own, without terminal or pipes, which outlives this one. Whether it ended within
+ * `patience_millis`.
+ */
+export const startBackgroundSync = async ({ profile, env }: SyncOccasion, patience_millis = 0): Promise<boolean> => {
   const [{ spawn }, { realpathSync }] = await Promise.all([import("node:child_process"), import("node:fs")])
   const script = process.argv[1]
-  if (script === undefined) return
+  if (script === undefined) return false
   const child = spawn(
     process.execPath,
     [...process.execArgv, realpathSync(script), "sync", "--quiet", "--profile", profile],
     { detached: true, stdio: "ignore", env: { ...env, FLIGHTCASE_NO_BACKGROUND: "1" } }
   )
-  child.on("error", () => {})
   child.unref()
+  return new Promise((resolve) => {
+    const waiting = setTimeout(() => resolve(false), patience_millis)
+    const ended = (is_done: boolean): void => {
+      clearTimeout(waiting)
+      resolve(is_done)
+    }
+    child.on("error", () => ended(false))
+    child.on("exit", () => ended(true))
+  })
+}
+
+/** For so long a read waits for news where the replica is old: a server that is near answers within it. */
+const refresh_patience_millis = 1_500
+/**
+ * Refreshes a replica that is a minute old before it answers. Waits no longer than the patience, and not at all
+ * offline, where the network failed a moment ago, or where a sync is under way. True while it is still being refreshed.
+ */
+export const refreshFirst = async (
+  occasion: SyncOccasion,
+  now: number,
+  start: (occasion: SyncOccasion, patience_millis: number) => Promise<boolean> = startBackgroundSync
+): Promise<boolean> => {
+  const { synced_at } = occasion
+  const is_old = synced_at !== null && now - Date.parse(synced_at) >= stale_millis
+  return is_old && shouldSync(occasion, now) && !(await start(occasion, refresh_patience_millis))
 }

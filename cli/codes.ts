@@ -1,8 +1,10 @@
 /** Codes from a scanner: the asset a code names, and a run over many codes, each committed on its own. */
 import type { JsonObject } from "../core/kernel/json.ts"
 import type { Query } from "../core/kernel/query.ts"
+import { serialised } from "../core/products/schema.ts"
+import type { QueryResult } from "../sync/device/device.ts"
 import { rowIn, rowsIn } from "./answers.ts"
-import type { CommandContext } from "./context.ts"
+import type { ApiRequest, CommandContext } from "./context.ts"
 import { CliError, exit_codes } from "./exit-codes.ts"
 import { looksLikeId } from "./resolve-id.ts"
 import { linesOf } from "./input.ts"
@@ -42,17 +44,145 @@ const assetOf = (row: JsonObject): Asset => ({
 })
 export const requireAsset = async (context: CommandContext, code: string): Promise<Asset> => {
   const found = await findAsset(context, code)
-  if (found === undefined) throw new CliError(exit_codes.not_found, "no asset has this code")
+  if (found === undefined)
+    throw new CliError(exit_codes.not_found, (await bulkText(context, code)) ?? "no asset has this code")
   return found
+}
+/** Why a code of a bulk product names no unit; undefined where it is not one. */
+const bulkText = async (context: CommandContext, text: string): Promise<string | undefined> => {
+  const { code } = countedCode(text)
+  for (const column of ["sku", "barcode"]) {
+    const query: Query = [
+      [`q[${column}_eq]`, code],
+      ["per_page", "1"]
+    ]
+    const [product] = rowsIn(await context.read("/api/v1/products", query), "products")
+    if (product !== undefined)
+      return Number(product["stock_method"]) === serialised
+        ? `${String(product["name"])} is tracked unit by unit; scan the code on the unit`
+        : `${String(product["name"])} is counted in bulk, and only numbered units are packed and moved by code; ` +
+            "book it out beside the case: flightcase scan out ORDER, then CODE*5"
+  }
+  return undefined
+}
+
+/** `CABLE*5` and `5 x CABLE` are five of a bulk product; without a quantity it is a unit, or one of a bulk product. */
+export const countedCode = (text: string): { readonly code: string; readonly quantity: number | undefined } => {
+  const [, after, count_after] = /^(.+?)\s*\*\s*(\d{1,6})$/s.exec(text) ?? []
+  const [, count_before, before] = /^(\d{1,6})\s*[x×*]\s+(\S.*)$/is.exec(text) ?? []
+  const [code, quantity] = [after ?? before, count_after ?? count_before]
+  return code === undefined ? { code: text, quantity: undefined } : { code, quantity: Number(quantity) }
 }
 
 /** Handles one code; `done` says in a few words what was done. */
 export type ScanAction = (code: string) => Promise<ScanResult>
+/** What a person must be asked about a code: whoever scans answers by the next line, as hands are on the scanner. */
+export class ScanQuestion extends CliError {
+  readonly yes: () => Promise<ScanResult>
+  constructor(question: string, yes: () => Promise<ScanResult>) {
+    super(exit_codes.conflict, question)
+    this.yes = yes
+  }
+}
+const is_yes = /^y(es)?$/i,
+  is_no = /^no?$/i
 export interface ScanResult {
   readonly done: string
   readonly asset_id?: number
+  /** How far all of it is, said on a terminal instead of the number of codes handled. */
+  readonly progress?: string
+  /** More of it, for programs. */
+  readonly about?: JsonObject
   /** The code only says what the next ones are about: nothing is done yet, and nothing is counted. */
   readonly announces?: true
+}
+
+/** What has come of the codes so far, and the question that the next line may answer. */
+class ScanRun {
+  readonly #context: CommandContext
+  readonly #verb: string
+  readonly #scan: ScanAction
+  readonly #results: Array<JsonObject> = []
+  #failed = 0
+  #announced = 0
+  #question: { readonly code: string; readonly yes: () => Promise<ScanResult> } | undefined
+  #progress: string | undefined
+
+  constructor(context: CommandContext, verb: string, scan: ScanAction) {
+    this.#context = context
+    this.#verb = verb
+    this.#scan = scan
+  }
+  get failed(): number {
+    return this.#failed
+  }
+  #done(): number {
+    return this.#results.length - this.#failed - this.#announced
+  }
+  #tally(): string {
+    return `${this.#done()} ${this.#verb.replace("_", " ")}`
+  }
+  summarise(): void {
+    const { note, options, printJson } = this.#context
+    const planned = options.plan === true ? { planned: true } : {}
+    if (options.json === true)
+      printJson({ results: this.#results, [this.#verb]: this.#done(), failed: this.#failed, ...planned })
+    note(`${this.#tally()}, ${this.#failed} refused.`)
+    if (this.#progress !== undefined) note(`${this.#progress}.`)
+    if (options.plan === true) note("Planned only: nothing was written.")
+  }
+  #handled(code: string, result: ScanResult): void {
+    const { about, announces, asset_id, done, progress } = result
+    const { options, print, terminal } = this.#context
+    const status = announces ? "announced" : this.#verb
+    if (announces) this.#announced++
+    this.#progress = progress ?? this.#progress
+    this.#results.push({ code, status, ...(asset_id === undefined ? {} : { asset_id }), ...about })
+    if (options.json === true) return
+    const tick = styled(terminal.colour, "green", "✓")
+    const far = `${oneLine(progress ?? this.#tally())}${this.#failed === 0 ? "" : `, ${this.#failed} refused`}`
+    print(
+      terminal.is_tty
+        ? `${tick} ${oneLine(`${code}  ${done}`)}  (${far})\n`
+        : `${oneLine(code)}\t${status}\t${oneLine(done)}\n`
+    )
+  }
+  #refused(code: string, message: string): void {
+    this.#failed++
+    this.#results.push({ code, status: "refused", message })
+    this.#context.ring()
+    this.#context.note(oneLine(`✗ ${code}: ${message}`))
+  }
+  /** True where the line was the answer to the question; any other line is the next code, and means no. */
+  async #answers(line: string): Promise<boolean> {
+    const asked = this.#question
+    if (asked === undefined) return false
+    this.#question = undefined
+    const yes = is_yes.test(line)
+    if (yes) this.#handled(asked.code, await asked.yes())
+    else this.#refused(asked.code, "left where it is")
+    return yes || is_no.test(line)
+  }
+  async take(code: string): Promise<void> {
+    try {
+      if (await this.#answers(code)) return
+      this.#handled(code, await this.#scan(code))
+    } catch (error) {
+      if (error instanceof ScanQuestion && this.#context.interactive) {
+        this.#question = { code, yes: error.yes }
+        this.#context.ring()
+        this.#context.note(oneLine(`? ${code}: ${error.message} Type y to do it, n or the next code to leave it.`))
+        return
+      }
+      if (!(error instanceof CliError) || error.code === exit_codes.network || error.code === exit_codes.not_allowed)
+        throw error
+      this.#refused(code, error.message)
+    }
+  }
+  /** A question that nobody answered means no. */
+  end(): void {
+    if (this.#question !== undefined) this.#refused(this.#question.code, "left where it is")
+  }
 }
 
 /**
@@ -62,46 +192,60 @@ export interface ScanResult {
  */
 export const scanAll = async (
   context: CommandContext,
-  file: string | undefined,
+  file: string | undefined | AsyncIterable<string>,
   verb: string,
   scan: ScanAction
 ): Promise<number> => {
-  const results: Array<JsonObject> = []
-  let failed = 0
-  let announced = 0
-  const tick = styled(context.terminal.colour, "green", "✓")
-  const tally = (): string => `${results.length - failed - announced} ${verb.replace("_", " ")}`
-  const summarise = (): void => {
-    if (context.options.json === true)
-      context.printJson({ results, [verb]: results.length - failed - announced, failed })
-    context.note(`${tally()}, ${failed} refused.`)
-  }
+  const run = new ScanRun(context, verb, scan)
   try {
-    for await (const code of linesOf(file)) {
-      try {
-        const { announces, asset_id, done } = await scan(code)
-        const status = announces ? "announced" : verb
-        if (announces) announced++
-        results.push({ code, status, ...(asset_id === undefined ? {} : { asset_id }) })
-        if (context.options.json !== true)
-          context.print(
-            context.terminal.is_tty
-              ? `${tick} ${oneLine(`${code}  ${done}`)}  (${tally()}${failed === 0 ? "" : `, ${failed} refused`})\n`
-              : `${oneLine(code)}\t${status}\t${oneLine(done)}\n`
-          )
-      } catch (error) {
-        if (!(error instanceof CliError) || error.code === exit_codes.network || error.code === exit_codes.not_allowed)
-          throw error
-        failed++
-        results.push({ code, status: "refused", message: error.message })
-        context.ring()
-        context.note(oneLine(`✗ ${code}: ${error.message}`))
-      }
-    }
-  } catch (error) {
-    summarise()
-    throw error
+    const codes = file === undefined || typeof file === "string" ? linesOf(file) : file
+    for await (const code of codes) await run.take(code)
+    run.end()
+  } finally {
+    run.summarise()
   }
-  summarise()
-  return failed > 0 ? exit_codes.conflict : exit_codes.ok
+  return run.failed > 0 ? exit_codes.conflict : exit_codes.ok
+}
+
+/** What is done with each code: the request it makes, and the answer in words. */
+export interface CodeRequests {
+  readonly asking: (code: string) => ApiRequest | Promise<ApiRequest>
+  readonly scan: (asked: ApiRequest, code: string) => Promise<ScanResult>
+  readonly planned: (asked: ApiRequest, answer: QueryResult) => Promise<ScanResult>
+}
+/** Codes one by one; with --plan all are read first, and each is planned on what those before it would do. */
+export const scanCodes = async (
+  context: CommandContext,
+  given: AsyncIterable<string>,
+  verb: string,
+  { asking, planned, scan }: CodeRequests
+): Promise<number> => {
+  if (context.options.plan !== true)
+    return scanAll(context, given, verb, async (code) => scan(await asking(code), code))
+  const codes: Array<string> = []
+  for await (const code of given) codes.push(code)
+  // A code that names nothing is refused when its turn comes.
+  const asked = await Promise.all(
+    codes.map(async (code) => {
+      try {
+        return await asking(code)
+      } catch (error) {
+        if (error instanceof CliError) return error
+        throw error
+      }
+    })
+  )
+  const requests = asked.flatMap((one) => (one instanceof CliError ? [] : [one]))
+  const answers = requests.length === 0 ? [] : await context.plan(requests)
+  let at = 0
+  return scanAll(context, eachOf(codes), verb, async () => {
+    const request = asked[at++]
+    if (request instanceof CliError) throw request
+    const answer = request === undefined ? undefined : answers[requests.indexOf(request)]
+    if (request === undefined || answer === undefined) throw new Error("more codes than were planned")
+    return planned(request, answer)
+  })
+}
+export async function* eachOf(codes: ReadonlyArray<string>): AsyncGenerator<string> {
+  yield* codes
 }

@@ -14,6 +14,10 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     usage_line: ["login URL [--code C | --token T]", "make this machine's replica and fill it"],
     load: () => import("./commands/login/login.ts")
   },
+  setup: {
+    usage_line: ["setup [--file house.json]", "a new server's company, money, taxes, stores, people, logo and mail"],
+    load: () => import("./commands/setup/setup.ts")
+  },
   sync: {
     usage_line: [
       "sync [status|conflicts|report|resolve|bundle]",
@@ -21,9 +25,31 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     ],
     load: () => import("./commands/sync/sync.ts")
   },
+  undo: {
+    usage_line: ["undo [COMMAND] [--list] [--redo]", "take back what was done here last, or a command of this machine"],
+    load: () => import("./commands/undo/undo.ts")
+  },
   devices: {
     usage_line: ["devices list|rename|revoke", "the machines that hold replicas"],
     load: () => import("./commands/devices/devices.ts")
+  },
+  today: {
+    usage_line: [
+      "today [--store S] [--date DAY] [--watch]",
+      "what goes out, comes back, is late, short, unpaid; offline too"
+    ],
+    load: () => import("./commands/today/today.ts")
+  },
+  find: {
+    usage_line: ["find WORDS|CODE", "members, orders, products, units by name or code; where a unit is; offline too"],
+    load: () => import("./commands/find/find.ts")
+  },
+  board: {
+    usage_line: [
+      "board [--store S] [--name N] [--money]",
+      "an address for the screen on the wall: the day, live; boards list|delete"
+    ],
+    load: () => import("./commands/board/board.ts")
   },
   price: {
     usage_line: ["price PRODUCT --from --to [--quantity N]", "the rate breakdown"],
@@ -35,8 +61,9 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     noun: "availability"
   },
   shortages: {
-    usage_line: ["shortages [wait|leave|waiting]", "where more is promised than there is; who waits"],
-    load: () => import("./commands/shortages/shortages.ts")
+    usage_line: ["shortages [--days|wait|leave|waiting]", "what is short, line by line or day by day; who waits"],
+    load: () => import("./commands/shortages/shortages.ts"),
+    noun: "shortages"
   },
   quote: {
     usage_line: ["quote new|add|show|convert|list", "the counter's daily work"],
@@ -74,12 +101,22 @@ export const commands: { readonly [word: string]: CommandEntry } = {
     noun: "containers"
   },
   pack: {
-    usage_line: ["pack CONTAINER [--file F]", "pack the codes that come line by line"],
+    usage_line: [
+      "pack CONTAINER [CODE…] [--file F] [--plan]",
+      "pack the units with these codes, or those that come line by line"
+    ],
     load: () => import("./commands/pack/pack.ts")
   },
   scan: {
     usage_line: ["scan out ORDER · scan in [ORDER]", "book out and check in by code"],
     load: () => import("./commands/scan/scan.ts")
+  },
+  units: {
+    usage_line: [
+      "units quarantine|repair|release|lost|workshop",
+      "units out of service by code, with reason, photos and history; offline too"
+    ],
+    load: () => import("./commands/units/units.ts")
   },
   receive: {
     usage_line: ["receive PO [--file F]", "receive goods from a supplier by code, at the dock and offline"],
@@ -100,7 +137,7 @@ export const commands: { readonly [word: string]: CommandEntry } = {
   },
   import: {
     usage_line: [
-      "import products|rates|all FILE [--dry-run]",
+      "import products|rates|members|all FILE [--dry-run]",
       "price lists from CSV or JSON; all: an export, into an empty server"
     ],
     load: () => import("./commands/import/import.ts")

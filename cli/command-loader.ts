@@ -22,6 +22,8 @@ export const loadCommand = async (
   word: string,
   argv: ReadonlyArray<string>
 ): Promise<Array<string>> => {
+  // The server is asked for by its name, too.
+  if (word === "server") return loadCommand(program, "serve", argv.with(argv.indexOf(word), "serve"))
   const plural = `${word}s`
   // A noun with verbs written by hand may be typed in the singular: container.
   if (commands[word] === undefined && commands[plural]?.noun === plural)

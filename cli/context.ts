@@ -5,12 +5,15 @@ import type { Answer } from "../core/kernel/endpoint.ts"
 import { isJsonObject, type Json, type JsonObject } from "../core/kernel/json.ts"
 import type { Query } from "../core/kernel/query.ts"
 import type { QueryResult, Device } from "../sync/device/device.ts"
-import type { SyncOccasion } from "./background.ts"
 import { objectBody } from "./answers.ts"
+import { clocksOver } from "./clocks.ts"
 import { CliError, exit_codes, usageError } from "./exit-codes.ts"
-import { type Environment, profileExists, profileFolder, profileName } from "./profile-folder.ts"
+import { type Environment, loginOf, profileExists, profileFolder, profileName } from "./profile-folder.ts"
+import type { ServerChoice, ServerPlace } from "./server-choice.ts"
+import { choiceOf } from "./server-choice-of.ts"
 import { printContent, printErr, printJsonOut, printOut, ringBell } from "./output/out.ts"
 import { type Terminal, terminalOf } from "./output/terminal.ts"
+import { nothing_written, tellWritten, type Written } from "./written.ts"
 
 export interface Globals {
   readonly json?: boolean
@@ -57,12 +60,22 @@ export interface CommandContext {
   readonly server: () => Promise<ServerPlace>
   /** An answer below 400; a refusal is thrown as a `CliError`. */
   readonly ask: (asking: ApiRequest) => Promise<QueryResult>
+  /** What these writes would come to one after the other, nothing of which is recorded: for --plan. */
+  readonly plan: (asked: ReadonlyArray<ApiRequest>) => Promise<ReadonlyArray<QueryResult>>
   /** The body of an answer below 400. */
   readonly read: (path: string, query?: Query) => Promise<JsonObject>
-  /** The profile's replica. Exit 2 where nobody has logged in. */
+  /** Looks up by which clocks times are read, for `terminal.zoneOf`; nothing where no person reads them. */
+  readonly lookUpClocks: () => Promise<void>
+  /** Whether this machine's replica answers what it can; false where a flag or the environment names a server. */
+  readonly isDevice: () => boolean
+  /** The server that is meant, by flag, environment or login. */
+  readonly serverChoice: () => ServerChoice
+  /** The profile's replica. Exit 2 where nobody has logged in, or the environment names another server than its own. */
   readonly device: () => Promise<Device>
   /** Says that a command was recorded without `request`, so that a background sync may follow. */
   readonly recordedHere: () => void
+  /** Says that people were told that what they did is pending; `close` adds for which server. */
+  readonly toldPending: () => void
   readonly profile: () => string
   readonly folder: () => string
   readonly close: () => Promise<void>
@@ -71,24 +84,56 @@ export interface CommandContext {
 /** What the global flags and the environment say of where a command works. */
 interface Place extends Pick<CommandContext, "options" | "env" | "offline" | "profile" | "folder"> {
   readonly note: (text: string) => void
+  /** The server the command works with; says once what of the environment is not used. */
+  readonly choice: () => ServerChoice
+  readonly written: Written
+  /** Nothing is said, and no sync is started: somebody else's words are being completed. */
+  readonly is_quiet: boolean
 }
-const placeOf = (options: Globals, env: Environment): Place => {
+const placeOf = (options: Globals, env: Environment, is_quiet: boolean): Place => {
   const profile = (): string => profileName(options.profile, env)
+  const note = (text: string): void => {
+    if (!is_quiet) printErr(`${text}\n`)
+  }
+  let choice: ServerChoice | undefined
+  const choose = (): ServerChoice => {
+    if (choice === undefined) {
+      choice = choiceOf(options, env, profile())
+      if (choice.notice !== undefined) note(choice.notice)
+    }
+    return choice
+  }
   return {
     options,
     env,
+    choice: choose,
+    written: { ...nothing_written },
+    is_quiet,
     offline: options.offline === true || !["", "0", "false", undefined].includes(env["FLIGHTCASE_OFFLINE"]),
     profile,
     folder: () => profileFolder(profile(), env),
-    note: (text) => printErr(`${text}\n`)
+    note
   }
 }
-
-export const openContext = (options: Globals, env: Environment = process.env): CommandContext => {
-  const place = placeOf(options, env)
-  const terminal = terminalOf(env)
+export const openContext = (
+  options: Globals,
+  env: Environment = process.env,
+  { is_quiet = false }: { readonly is_quiet?: boolean } = {}
+): CommandContext => {
+  const place = placeOf(options, env, is_quiet)
   const replica = replicaOf(place)
-  const { request, requestAtServer } = requestsOver(place, replica)
+  const { request: answered, requestAtServer } = requestsOver(place, replica)
+  const clocks = clocksOver(answered)
+  const terminal: Terminal = { ...terminalOf(env), zoneOf: clocks.zoneOf }
+  const shows_times = terminal.is_tty && options.json !== true
+  const lookUpClocks = async (): Promise<void> => {
+    if (shows_times) await clocks.look()
+  }
+  const readable = async (asking: ApiRequest, answer: QueryResult): Promise<QueryResult> => {
+    await lookUpClocks()
+    return shows_times ? clocks.refusal(asking, answer) : answer
+  }
+  const request = async (asking: ApiRequest): Promise<QueryResult> => readable(asking, await answered(asking))
   const ask = async (asking: ApiRequest): Promise<QueryResult> => {
     const answer = await request(asking)
     if (answer.status < 400) return answer
@@ -106,12 +151,31 @@ export const openContext = (options: Globals, env: Environment = process.env): C
       if (terminal.progress) ringBell()
     },
     request,
-    requestAtServer,
-    server: serverPlace(place, replica),
+    requestAtServer: async (asking) => readable(asking, await requestAtServer(asking)),
+    lookUpClocks,
+    server: serverPlace(place),
     ask,
+    plan: async (asked) => {
+      const names_server = options.remote === true || options.url !== undefined
+      if (names_server || !replica.exists()) throw noPlan(names_server, replica.exists())
+      return (await replica.device()).plan(asked.map((one) => ({ ...requestOf(one), files: {} })))
+    },
     read: async (path, query = []) => objectBody((await ask({ method: "GET", path, query })).body),
-    device: replica.device,
-    recordedHere: replica.wasUsed,
+    isDevice: () => place.choice().is_device,
+    serverChoice: place.choice,
+    device: async () => {
+      refuseOtherServer(place)
+      const device = await replica.device()
+      if (shows_times) await clocks.look()
+      return device
+    },
+    recordedHere: () => {
+      place.written.here = true
+      replica.wasUsed()
+    },
+    toldPending: () => {
+      place.written.told_pending = true
+    },
     close: replica.close
   }
 }
@@ -122,23 +186,38 @@ interface Replica {
   readonly device: () => Promise<Device>
   /** It has answered or recorded something: there may be something to send. */
   readonly wasUsed: () => void
+  /** Once, before it answers: what is old is refreshed where the server is near. */
+  readonly refreshed: () => Promise<void>
   readonly close: () => Promise<void>
 }
 const replicaOf = (place: Place): Replica => {
   let opened: Promise<Device> | undefined
+  let refreshing: Promise<boolean> | undefined
   let was_used = false
+  const refresh = async (device: Device): Promise<boolean> => {
+    if (place.is_quiet) return false
+    return (await import("./freshness.ts")).refreshBefore(device, place)
+  }
   return {
     exists: () => profileExists(place.profile(), place.env),
     device: () => (opened ??= openProfile(place.profile(), place.env)),
+    refreshed: async () => {
+      opened ??= openProfile(place.profile(), place.env)
+      await (refreshing ??= refresh(await opened))
+    },
     wasUsed: () => {
       was_used = true
     },
     close: async () => {
       const device = await opened?.catch(() => undefined)
       opened = undefined
+      await tellWritten(place, device)
       if (device === undefined) return
       try {
-        if (was_used) await afterAnswering(device, place)
+        if (was_used && !place.is_quiet) {
+          const { afterAnswering } = await import("./freshness.ts")
+          await afterAnswering(device, place, (await refreshing) === true)
+        }
       } finally {
         await device.close()
       }
@@ -146,41 +225,59 @@ const replicaOf = (place: Place): Replica => {
   }
 }
 
+/** A replica of one server neither answers nor records where the environment names another, even with `--remote`. */
+const refuseOtherServer = ({ env, options, profile }: Place): void => {
+  const own = choiceOf(options.profile === undefined ? {} : { profile: options.profile }, env, profile())
+  const login = loginOf(profile(), env)
+  if (own.is_device || login === undefined) return
+  throw usageError(
+    `FLIGHTCASE_URL names ${own.url ?? ""}, and this device (profile ${profile()}) belongs to ${login.url}.`,
+    `Unset FLIGHTCASE_URL, or say that this device is meant: --profile ${profile()}.`
+  )
+}
+
 interface AskedServer {
   readonly ask: (request: RemoteRequest) => Promise<Answer>
 }
-export interface ServerPlace {
-  /** Without a slash at its end. */
-  readonly url: string
-  readonly token: string
-}
 /** The server by the options, the profile or the environment; refused where the network may not be used. */
 const serverPlace =
-  ({ env, offline, options, profile }: Place, replica: Replica) =>
+  ({ choice, offline, profile }: Place) =>
   async (): Promise<ServerPlace> => {
+    const { by, token, url } = choice()
     if (offline)
       throw new CliError(exit_codes.network, "This needs the server, and --offline forbids to ask it.", {
-        way_out: "Leave out --offline when there is a network."
+        way_out:
+          by.includes("FLIGHTCASE_URL") && url !== undefined
+            ? `FLIGHTCASE_URL names ${url}, for which there is no replica here: unset it, or leave out --offline.`
+            : "Leave out --offline when there is a network."
       })
     const { serverUrl } = await import("./remote.ts")
-    const own = options.url === undefined && replica.exists() ? (await replica.device()).profile : undefined
-    const url = options.url ?? own?.url ?? env["FLIGHTCASE_URL"]
-    const token = options.token ?? own?.token ?? env["FLIGHTCASE_TOKEN"]
     if (url === undefined || url === "") throw notLoggedIn(profile())
-    return { url: serverUrl(url), token: token ?? "" }
+    return { url: serverUrl(url), token }
   }
-const serverFor = (place: Place, replica: Replica) => {
-  const named = serverPlace(place, replica)
+/** A dry run is a plan that the server makes. */
+const changes = ({ body, method }: Pick<ApiRequest, "body" | "method">): boolean =>
+  method !== "GET" && !(isJsonObject(body) && body["dry_run"] === true)
+const serverFor = (place: Place) => {
+  const named = serverPlace(place)
   return async (): Promise<AskedServer> => {
-    const { token, url } = await named()
-    return (await import("./remote.ts")).serverAt(url, token)
+    const at = await named()
+    const server = (await import("./remote.ts")).serverAt(at.url, at.token)
+    return {
+      ask: async (request) => {
+        const answer = await server.ask(request)
+        if (answer.status < 400 && changes(request) && (await import("./routing.ts")).isWrite(request))
+          place.written.to_server = at
+        return answer
+      }
+    }
   }
 }
 
 /** Requests to the replica where it can answer, otherwise to the server. */
 const requestsOver = (place: Place, replica: Replica): Pick<CommandContext, "request" | "requestAtServer"> => {
-  const { note, offline, options } = place
-  const server = serverFor(place, replica)
+  const { choice, note, offline, options, written } = place
+  const server = serverFor(place)
   /** Asks the server for what the replica does not have; where it cannot be reached, the replica's own answer stands. */
   const serverInstead = async (asked: RemoteRequest, from_replica: QueryResult): Promise<QueryResult> => {
     let answer: QueryResult
@@ -219,57 +316,41 @@ const requestsOver = (place: Place, replica: Replica): Pick<CommandContext, "req
   }
   const request = async (asking: ApiRequest): Promise<QueryResult> => {
     const asked = requestOf(asking)
-    const names_server = options.remote === true || options.url !== undefined
-    if (!names_server && replica.exists()) {
+    const { is_device } = choice()
+    if (is_device) {
       const { isAnsweredLocally } = await import("./routing.ts")
       if (await isAnsweredLocally(asked)) {
         replica.wasUsed()
+        if (asked.method === "GET") await replica.refreshed()
         const answer = await (await replica.device()).ask(asked, options.plan === true ? { plan: true } : {})
+        if (answer.command !== undefined) written.here = true
+        if (asking.method === "GET") written.was_read = true
         // A plan changes nothing: what only the server can decide has none.
         const may_ask = !offline && (options.plan !== true || asked.method === "GET")
         return may_ask && isOnServerOnly(answer) ? serverInstead(asked, answer) : withSecrets(asked, answer)
       }
     }
-    if (options.plan === true && asking.method !== "GET") throw noPlan(names_server, replica.exists())
+    if (options.plan === true && asking.method !== "GET")
+      throw noPlan(!is_device && choice().url !== undefined, replica.exists())
     return (await server()).ask(asked)
   }
   return {
     request,
     // A plan is made here or not at all: the server would do it.
     requestAtServer: async (asking) =>
-      offline || (options.plan === true && asking.method !== "GET")
-        ? request(asking)
-        : (await server()).ask(requestOf(asking))
+      offline || (options.plan === true && changes(asking)) ? request(asking) : (await server()).ask(requestOf(asking))
   }
 }
 
 const noPlan = (names_server: boolean, has_replica: boolean): CliError =>
   names_server
-    ? usageError("--plan needs a replica that can decide this here.", "Leave out --remote and --url.")
+    ? usageError(
+        "--plan needs a replica that can decide this here.",
+        "Leave out --remote and --url, and unset FLIGHTCASE_URL where it names another server."
+      )
     : has_replica
       ? usageError("Only the server decides this, so that there is no plan of it here.", "Leave out --plan to do it.")
       : usageError("--plan needs a replica that can decide this here.", "Log in first: flightcase login URL --token T.")
-
-/** Tells of commands refused meanwhile, and starts a sync in the background. Neither delays or spoils an answer. */
-const afterAnswering = async (device: Device, { env, folder, note, offline, profile }: Place): Promise<void> => {
-  try {
-    const { arrivedText, startBackgroundSync, shouldSync } = await import("./background.ts")
-    const arrived = arrivedText(folder())
-    if (arrived !== undefined) note(arrived)
-    const pending = device.lastPending() > 0
-    const occasion: SyncOccasion = {
-      folder: folder(),
-      profile: profile(),
-      env,
-      offline,
-      pending,
-      synced_at: pending ? null : (await device.place()).synced_at
-    }
-    if (shouldSync(occasion, Date.now())) await startBackgroundSync(occasion)
-  } catch {
-    /* The command has been answered; the next sync reports what is wrong here. */
-  }
-}
 
 /** The replica says that only the server has this, such as history from before the replica was filled. */
 const isOnServerOnly = ({ status, body }: QueryResult): boolean =>

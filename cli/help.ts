@@ -7,7 +7,7 @@ const examples = [
   "flightcase login https://rental.example.com --token -",
   "flightcase products list -q name_cont=truss",
   "flightcase price MAC-AURA --from 2026-07-01T09:00 --to 2026-07-05T18:00 --quantity 12",
-  'flightcase quote new --subject "Summer Gala" --from 2026-07-01 --to 2026-07-05',
+  'flightcase quote new --subject "Summer Gala" --from tomorrow --to +5d',
   "flightcase pack 12 < codes.txt"
 ]
 
@@ -16,7 +16,8 @@ const examples = [
  * `other_nouns`.
  */
 const noun_groups: ReadonlyArray<readonly [title: string, nouns: ReadonlyArray<string>]> = [
-  ["Deals", ["opportunities", "shortage-waits", "members", "activities", "accounting"]],
+  ["Deals", ["opportunities", "shortage-waits", "members", "activities", "accounting", "search"]],
+  ["Warehouse", ["scan-in"]],
   [
     "Catalogue",
     [
@@ -65,6 +66,7 @@ const noun_groups: ReadonlyArray<readonly [title: string, nouns: ReadonlyArray<s
       "notification-preferences",
       "notification-settings",
       "request-logs",
+      "boards",
       "endpoints",
       "system",
       "jobs"

@@ -35,6 +35,7 @@ export const wholeList = async (context: CommandContext, path: string, query: Qu
   ])
   const plural = Object.keys(first).find((key) => Array.isArray(first[key]))
   if (plural === undefined) return first
+  await (await import("./ignored.ts")).refuseIgnored(first)
   const rows: ReadonlyArray<Json> = await allRows(context, path, query)
   return { [plural]: rows, meta: unpagedMeta(rows.length) }
 }

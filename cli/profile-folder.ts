@@ -1,8 +1,10 @@
 /** Where this machine keeps its profiles: `FLIGHTCASE_HOME`, else the XDG data folder (0700). One folder per profile. */
-import { existsSync, mkdirSync, renameSync } from "node:fs"
+import { existsSync, mkdirSync, readFileSync, renameSync } from "node:fs"
 import { homedir } from "node:os"
 import { join, resolve } from "node:path"
+import { isJsonObject } from "../core/kernel/json.ts"
 import { usageError } from "./exit-codes.ts"
+import type { Login } from "./server-choice.ts"
 
 export type Environment = { readonly [name: string]: string | undefined }
 
@@ -33,6 +35,30 @@ export const profileExists = (name: string, env: Environment): boolean => {
   if (existsSync(folder) || !existsSync(join(filled, "profile.json"))) return false
   renameSync(filled, folder)
   return true
+}
+
+/**
+ * Where a profile is logged in; undefined where nobody has. Of a profile that cannot be read the address is empty:
+ * opening the device says what is wrong with it.
+ */
+export const loginOf = (name: string, env: Environment): Login | undefined => {
+  if (!profileExists(name, env)) return undefined
+  let profile: unknown
+  try {
+    profile = JSON.parse(readFileSync(join(profileFolder(name, env), "profile.json"), "utf8"))
+  } catch {
+    profile = undefined
+  }
+  const text = (key: string): string | undefined => {
+    const value = isJsonObject(profile) ? profile[key] : undefined
+    return typeof value === "string" ? value : undefined
+  }
+  return {
+    url: text("url") ?? "",
+    public_url: text("public_url"),
+    token: text("token") ?? "",
+    logged_in_with: text("logged_in_with")
+  }
 }
 
 /** A folder only its owner may look into. */

@@ -1,7 +1,8 @@
 /** Ids of what people name by a SKU, an order number, a barcode or a name. */
 import type { JsonObject } from "../core/kernel/json.ts"
 import type { Query } from "../core/kernel/query.ts"
-import { rowIn, rowsIn } from "./answers.ts"
+import { nearest } from "../core/values/nearest.ts"
+import { objectBody, rowIn, rowsIn } from "./answers.ts"
 import type { CommandContext } from "./context.ts"
 import { CliError, exit_codes } from "./exit-codes.ts"
 import { nameable_tables, type NameableTable } from "./nameable.ts"
@@ -40,8 +41,14 @@ export const findIdByName = async (
 ): Promise<number | undefined> => {
   const among = nameable_tables.get(table)
   if (among === undefined || text.trim() === "") return undefined
-  for (const column of among.by) {
-    const rows = await rowsWith(context, among, column, text.trim())
+  // Numbers of documents are shown without the zeros before them.
+  const as_number = /^#?\d{1,9}$/.test(text.trim()) ? text.trim().replace(/^#/, "").padStart(10, "0") : undefined
+  const tries = among.by.flatMap((column) => [
+    [column, text.trim()] as const,
+    ...(column === "number" && as_number !== undefined ? [[column, as_number] as const] : [])
+  ])
+  for (const [column, value] of tries) {
+    const rows = await rowsWith(context, among, column, value)
     if (rows.length > 1) {
       throw new CliError(
         exit_codes.usage,
@@ -101,26 +108,48 @@ export const namesStartingWith = async (
   ])
   return found
     .flat()
-    .flatMap((row) => [...namesOf(row), String(row["id"])].filter((name) => name.startsWith(beginning)))
+    .flatMap((row) =>
+      [...namesOf(row), String(row["id"])].filter((name) => name.toLowerCase().startsWith(beginning.toLowerCase()))
+    )
 }
 
 /** The id of the row that a text names by id, code or name. Exit 3 where it names none. */
-export const resolveId = async (context: CommandContext, table: string, text: string): Promise<number> => {
+export const resolveId = async (context: CommandContext, table: string, given: string): Promise<number> => {
+  // As labels of containers without a barcode of their own carry it.
+  const text = table === "containers" ? given.replace(/^container:(?=[1-9]\d*$)/i, "") : given
   if (looksLikeId(text)) {
     const answer = await context.request({ method: "GET", path: `${nameable(table).path}/${text}` })
-    if (answer.status < 400) return Number(text)
+    if (answer.status < 400) {
+      await noteOtherNumber(context, table, text)
+      return Number(text)
+    }
     if (answer.status !== 404) throw (await import("./response-errors.ts")).responseError(answer)
   }
   const found = await findIdByName(context, table, text)
   if (found !== undefined) return found
-  throw notFoundError(table, text)
+  throw await notFoundNamed(context, table, text)
 }
-export const notFoundError = (table: string, text: string): CliError => {
+/** Says that another order has what was taken for an id as its number: people read numbers without their zeros. */
+export const noteOtherNumber = async (context: CommandContext, table: string, text: string): Promise<void> => {
+  if (table !== "opportunities" || !context.isDevice()) return
+  const numbered = await findIdByName(context, table, `#${text}`)
+  if (numbered !== undefined && numbered !== Number(text))
+    context.note(
+      `${text} is taken as an id; the order with the number ${text} is meant by ${JSON.stringify(`#${text}`)}.`
+    )
+}
+/** As `notFoundError`, with the name that comes nearest among those that begin alike. */
+export const notFoundNamed = async (context: CommandContext, table: string, text: string): Promise<CliError> => {
+  const names = await namesStartingWith(context, table, text.trim().slice(0, 1)).catch(() => [])
+  return notFoundError(table, text, nearest(text.trim(), names))
+}
+export const notFoundError = (table: string, text: string, guess?: string): CliError => {
   const { word, by, plural } = nameable(table)
+  const hint = guess === undefined ? "" : ` Did you mean ${guess}?`
   const ways = ["id", ...by].map((one) => one.replaceAll("_", " "))
   return new CliError(
     exit_codes.not_found,
-    `There is no ${word} ${JSON.stringify(text)} (by ${ways.slice(0, -1).join(", ")} or ${ways.at(-1)}).`,
+    `There is no ${word} ${JSON.stringify(text)} (by ${ways.slice(0, -1).join(", ")} or ${ways.at(-1)}).${hint}`,
     { way_out: `flightcase ${plural.replaceAll("_", "-")} list shows what there is.` }
   )
 }
@@ -137,7 +166,14 @@ export const resolveStore = async (context: CommandContext, named: string | unde
     named === undefined
       ? await defaultStore(context)
       : rowIn(await context.read(`/api/v1/stores/${await resolveId(context, "stores", named)}`), "store")
-  return { id: Number(row["id"]), name: String(row["name"]), zone: zoneOr(row["timezone"], "UTC") }
+  const zone = zoneOr(row["timezone"], "") || (await companyZone(context))
+  return { id: Number(row["id"]), name: String(row["name"]), zone }
+}
+/** The company's zone, where a store has none; the default store's for whoever may not see settings. */
+export const companyZone = async (context: CommandContext): Promise<string> => {
+  const { status, body } = await context.request({ method: "GET", path: "/api/v1/settings/company" })
+  if (status === 200) return zoneOr(rowIn(objectBody(body), "settings")["timezone"], "UTC")
+  return zoneOr((await defaultStore(context))["timezone"], "UTC")
 }
 const defaultStore = async (context: CommandContext): Promise<JsonObject> => {
   const stores = async (query: Query): Promise<ReadonlyArray<JsonObject>> =>

@@ -16,3 +16,9 @@ export const isAnsweredLocally = async (request: Pick<Request, "method" | "path"
 }
 const pathPattern = (path: string): RegExp =>
   new RegExp(`^${path.replace(/[.]/g, "\\.").replace(/\{\w+\}/g, "[^/]+")}/?$`)
+/** Whether a request changes something: no read, no calculation. Paths only servers have count by their method. */
+export const isWrite = (request: Pick<Request, "method" | "path">): boolean => {
+  if (request.method === "GET") return false
+  const found = match(catalogue, request.method, request.path)
+  return found instanceof Rejection || found.endpoint.kind === "command"
+}

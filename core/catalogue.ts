@@ -28,14 +28,18 @@ import { currencySlices } from "./reference-data/currencies.ts"
 import { productGroups } from "./products/groups.ts"
 import { revenueGroups } from "./reference-data/revenue-groups.ts"
 import { taxSlices } from "./reference-data/tax.ts"
+import { scanningSlice } from "./scanning/api.ts"
 import { stockSlice } from "./stock/api.ts"
 import { customFieldDefinitions, customFieldGroups } from "./custom-fields/definitions.ts"
 import { listNames, listValues } from "./custom-fields/lists.ts"
 import { listSeed } from "./custom-fields/seed.ts"
 import { memberSlices } from "./members/api.ts"
+import { searchSlice } from "./search/api.ts"
 import { settingsSlice } from "./settings/api.ts"
 import { storeSeed, storesSlice } from "./stores/stores.ts"
+import { todaySlice } from "./today/api.ts"
 import { userSlices } from "./users/api.ts"
+import { workshopSlice } from "./workshop/api.ts"
 import { vehiclesSlice } from "./vehicles/vehicles.ts"
 import { viewsSlice } from "./views/api.ts"
 
@@ -74,10 +78,14 @@ export const slices: ReadonlyArray<Slice> = [
   productMergeSlice,
   availabilitySlice,
   opportunitiesSlice,
+  scanningSlice,
+  workshopSlice,
   billingSlice,
   procurementSlice,
   documentsSlice,
   attachmentsSlice,
-  notificationsSlice
+  notificationsSlice,
+  searchSlice,
+  todaySlice
 ]
 export const catalogue: Catalogue = catalogueOf(slices)

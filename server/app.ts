@@ -49,6 +49,8 @@ export interface ServerOptions {
   readonly owner_token?: string | undefined
   /** Called with the first owner's token when it had to be generated. */
   readonly onOwnerToken?: (secret: string) => void
+  /** Called where `owner_token` is given and the database, which has its owner, does not know it. */
+  readonly onTokenIgnored?: () => void
   /** Requests a minute, as defaults of the settings `api.rate_limit` and `api.anonymous_rate_limit`. */
   readonly rate_limit?: number | undefined
   readonly anonymous_rate_limit?: number | undefined
@@ -316,7 +318,7 @@ export const openServerApp = async (options: ServerOptions): Promise<ServerApp> 
 }
 
 const lock_timeout_ms = 8_000
-const sqlLayer = (database: Database): Layer.Layer<SqlClient.SqlClient, SqlError.SqlError> =>
+export const sqlLayer = (database: Database): Layer.Layer<SqlClient.SqlClient, SqlError.SqlError> =>
   database.kind === "pg"
     ? Postgres.layer({
         url: database.url,

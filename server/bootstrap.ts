@@ -26,6 +26,8 @@ export const postgresIsKnown = Effect.gen(function* () {
 export interface BootstrapResult {
   readonly owner_token?: string | undefined
   readonly onOwnerToken?: (secret: string) => void
+  /** Called where `owner_token` is no token of a database that has its owner already. */
+  readonly onTokenIgnored?: () => void
 }
 
 /**
@@ -33,7 +35,7 @@ export interface BootstrapResult {
  */
 export const bootstrap = Effect.fnUntraced(function* (
   catalogue: Catalogue,
-  { owner_token, onOwnerToken }: BootstrapResult
+  { owner_token, onOwnerToken, onTokenIgnored }: BootstrapResult
 ) {
   const store = yield* Store
   const at = instantOf(yield* Clock.currentTimeMillis)
@@ -42,7 +44,14 @@ export const bootstrap = Effect.fnUntraced(function* (
       yield* lockDatabase
       const isEmpty = (yield* lastPosition(store)) === 0
       yield* seed(catalogue, at, ownerEvents(at))
-      if (!isEmpty) return
+      if (!isEmpty) {
+        if (
+          owner_token !== undefined &&
+          !(yield* store.exists(tokens, { hash: hashOf(owner_token), revoked_at: null }))
+        )
+          onTokenIgnored?.()
+        return
+      }
       const [id] = yield* allocateIds(tokens.name, 1)
       const secret = owner_token ?? secretFor(id!)
       yield* store.apply([

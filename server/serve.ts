@@ -3,6 +3,7 @@ import { chmodSync, closeSync, existsSync, openSync, writeSync } from "node:fs"
 import { join } from "node:path"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Cause, Effect, Exit, type Scope } from "effect"
+import { loadAll } from "../core/kernel/later.ts"
 import { type FileLock, takeLock } from "../sync/sqlite/file-lock.ts"
 import { openServerApp } from "./app.ts"
 import { configFrom, type Database, type ServerConfig } from "./config.ts"
@@ -70,6 +71,10 @@ const watchProcess = (log: Log): void => {
   if (process.channel !== undefined) process.on("disconnect", () => process.exit(137))
 }
 
+const token_ignored =
+  "FLIGHTCASE_TOKEN is not used: it is the owner's first token on an empty database, and this one has its owner. " +
+  "For a new token of the owner: flightcase serve recover-owner"
+
 /**
  * What is opened here is closed in the opposite order: no new requests, an end to those under way, the database, the
  * folder. A signal does not wait for a database that is still being opened: what that has begun, it takes back.
@@ -88,7 +93,12 @@ const started = Effect.fnUntraced(function* (
   }
   const app = yield* Effect.acquireRelease(
     attempt(() =>
-      openServerApp({ ...config, log, onOwnerToken: (secret) => say(`The owner's token, told this once: ${secret}\n`) })
+      openServerApp({
+        ...config,
+        log,
+        onOwnerToken: (secret) => say(`The owner's token, told this once: ${secret}\n`),
+        onTokenIgnored: () => log.at("warn", "token ignored", { says: token_ignored })
+      })
     ),
     (app) => Effect.promise(() => app.close()),
     { interruptible: true }
@@ -112,6 +122,7 @@ const started = Effect.fnUntraced(function* (
     database: database.kind === "pg" ? "postgres" : "sqlite",
     pid: process.pid
   })
+  yield* loadAll
 })
 const attempt = <A>(body: () => A | Promise<A>): Effect.Effect<A, unknown> =>
   Effect.tryPromise({ try: async () => body(), catch: (cause) => cause })

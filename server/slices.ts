@@ -3,6 +3,7 @@ import { Struct } from "effect"
 import { accessSlice } from "./access/slice.ts"
 import { abilitiesOf } from "../core/users/abilities.ts"
 import { billingServerSlice } from "./billing/slice.ts"
+import { boardSlice } from "./board/slice.ts"
 import { documentAnswersSlice, documentsServerSlice } from "./documents/slice.ts"
 import { erasedBytes } from "./erased-bytes.ts"
 import { feedsSlice } from "./feeds/slice.ts"
@@ -43,6 +44,7 @@ export const serverSlices = (
     restoreSlice,
     secretSettingsSlice,
     feedsSlice,
+    boardSlice(),
     jobsSlice(() => new Map(jobKindsOf(whole().slices).map((kind) => [kind.kind, kind]))),
     inboundSlice(whole),
     filesSlice,

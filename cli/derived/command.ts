@@ -4,7 +4,8 @@ import { catalogue } from "../../core/catalogue.ts"
 import type { Endpoint } from "../../core/kernel/endpoint.ts"
 import { resourceOf } from "../../core/kernel/endpoint.ts"
 import { withAction, repeatable } from "../program.ts"
-import { describeFlag, type Flag, flagsOf, placeholder } from "./flags.ts"
+import { describeFlag, type Flag, flagsOf, placeholder, valuesFor } from "./flags.ts"
+import { withValues } from "./option-values.ts"
 import { runDerivedCommand } from "./run.ts"
 import { argumentName, isList, type Verb, verb_aliases } from "./names.ts"
 
@@ -58,7 +59,8 @@ const addVerb = (command: Command, verb: Verb): ReadonlyArray<Flag> => {
   for (const param of verb.params) command.argument(`<${argumentName(endpoint, param)}>`)
   const flags = flagsOf(endpoint.fields, endpoint.mode)
   for (const flag of flags) {
-    command.addOption(new Option(`${flag.flag} ${placeholder(flag.field)}`, describeFlag(flag)))
+    const values = valuesFor(flag.field)
+    command.addOption(withValues(new Option(`${flag.flag} ${placeholder(flag.field)}`, describeFlag(flag)), values))
     // A flag that names a row may be typed without -id: --store 2.
     const brief = flag.flag.replace(/-id$/, "")
     if (
@@ -67,7 +69,7 @@ const addVerb = (command: Command, verb: Verb): ReadonlyArray<Flag> => {
       !flags.some((other) => other.flag === brief) &&
       !reserved.has(brief)
     ) {
-      command.addOption(new Option(`${brief} <id>`).hideHelp())
+      command.addOption(withValues(new Option(`${brief} <id>`).hideHelp(), values))
     }
   }
   for (const option of fixedOptions(endpoint))

@@ -1,5 +1,5 @@
 /** Running a derived verb: words to a path, flags to a body, the answer to the terminal. */
-import type { Endpoint } from "../../core/kernel/endpoint.ts"
+import { type Endpoint, resourceOf } from "../../core/kernel/endpoint.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
 import type { Query } from "../../core/kernel/query.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
@@ -7,15 +7,15 @@ import { rowIn } from "../answers.ts"
 import type { ApiRequest, CommandContext } from "../context.ts"
 import { missingFlagError, usageError } from "../exit-codes.ts"
 import { isNameableTable } from "../nameable.ts"
-import { findIdByName, resolveId, looksLikeId, notFoundError, resolveStore } from "../resolve-id.ts"
+import { findIdByName, resolveId, looksLikeId, notFoundNamed, resolveStore } from "../resolve-id.ts"
 import { jsonArgument, type LocalFile } from "../input.ts"
 import { includesOf } from "../output/columns.ts"
 import { printAnswer } from "../output/print.ts"
 import { labelOf } from "../output/table.ts"
 import { wholeList } from "../pages.ts"
-import { type Flags, textFlag } from "../program.ts"
-import { listQuery } from "../query.ts"
-import { parseMomentIn } from "../parse-time.ts"
+import { type Flags, listFlag, textFlag } from "../program.ts"
+import { listQuery, queryPart } from "../query.ts"
+import { readMoment } from "../parse-time.ts"
 import { type Flag, type FlagContext, readFlag } from "./flags.ts"
 import { isList, type Verb } from "./names.ts"
 
@@ -28,6 +28,10 @@ export const runDerivedCommand = async (
   given: Flags
 ): Promise<void> => {
   const { endpoint } = verb
+  if (isList(endpoint))
+    await (
+      await import("../ignored.ts")
+    ).refuseUnknownParts(listFlag(given, "q").map(queryPart), resourceOf(endpoint), Object.keys(endpoint.fields))
   const { body, values } = await bodyOf(context, verb, flags, args, given)
   const files = await filesOf(endpoint, given)
   if (endpoint.method === "DELETE" && given["yes"] !== true && !context.options.plan) await confirm(context, verb, args)
@@ -132,7 +136,7 @@ const askNamed = async (
       continue
     }
     const found = await findIdByName(context, table, text)
-    if (found === undefined) throw notFoundError(table, text)
+    if (found === undefined) throw await notFoundNamed(context, table, text)
     ids.push(String(found))
   }
   const path = pathWith(verb, ids)
@@ -200,7 +204,7 @@ const flagContext = (context: CommandContext, verb: Verb, args: ReadonlyArray<st
   return {
     moment: async (text, flag) => {
       const has_offset = /[Zz]$|[+-]\d{2}:?\d{2}$/.test(text) && text.includes("T")
-      return parseMomentIn(text, has_offset ? "UTC" : await (zone ??= zoneOf(context, verb, args, given)), flag)
+      return readMoment(context, text, has_offset ? "UTC" : await (zone ??= zoneOf(context, verb, args, given)), flag)
     },
     idOf: async (table, text, flag) => {
       if (looksLikeId(text)) return Number(text)

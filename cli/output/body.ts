@@ -10,7 +10,12 @@ export interface Rendered {
   readonly more: string | undefined
 }
 
-export const bodyText = (body: Json | undefined, terminal: Terminal): Rendered => {
+/** `words`: rows under this key with words in place of codes. */
+export const bodyText = (
+  body: Json | undefined,
+  terminal: Terminal,
+  words: (key: string, rows: ReadonlyArray<JsonObject>) => ReadonlyArray<JsonObject> = (_key, rows) => rows
+): Rendered => {
   if (!isJsonObject(body))
     return {
       text: body === undefined || body === null ? "" : `${typeof body === "string" ? body : JSON.stringify(body)}\n`,
@@ -32,12 +37,13 @@ export const bodyText = (body: Json | undefined, terminal: Terminal): Rendered =
       ? Object.keys(value[0] ?? {}).map((name) => column(name))
       : (columnsOf(key) ?? columnsSeen(value))
     return {
-      text: value.length === 0 ? "" : tableText(columns, value, terminal),
+      text: value.length === 0 ? "" : tableText(columns, words(key, value), terminal),
       more: pageNote(value.length, body["meta"])
     }
   }
   if (!isJsonObject(value)) return { text: `${value === null ? "" : String(value)}\n`, more: undefined }
-  return { text: `${recordText(ordered(value), terminal)}${noteOf(body["meta"], terminal)}`, more: undefined }
+  const [record = value] = words(key, [value])
+  return { text: `${recordText(ordered(record), terminal)}${noteOf(body["meta"], terminal)}`, more: undefined }
 }
 
 const pageNote = (count: number, meta: Json | undefined): string | undefined => {
@@ -49,13 +55,16 @@ const pageNote = (count: number, meta: Json | undefined): string | undefined => 
     ? `${(page - 1) * per_page + 1} to ${(page - 1) * per_page + count} of ${total}; --page ${page + 1} goes on, --all shows all.`
     : undefined
 }
-/** Details beside the record, such as the ids of overlapping rates; on a terminal only. */
+/** Details beside the record, such as the ids of overlapping rates. */
 const noteOf = (meta: Json | undefined, terminal: Terminal): string => {
   if (!isJsonObject(meta)) return ""
   const details = Object.fromEntries(
-    Object.entries(meta).filter(([, value]) => value !== null && !(Array.isArray(value) && value.length === 0))
+    // Warnings are told apart from the data, terminal or not.
+    Object.entries(meta).filter(
+      ([key, value]) => key !== "warnings" && value !== null && !(Array.isArray(value) && value.length === 0)
+    )
   )
-  return Object.keys(details).length === 0 || !terminal.is_tty ? "" : `\n${recordText(details, terminal)}`
+  return Object.keys(details).length === 0 ? "" : `\n${recordText(details, terminal)}`
 }
 /** The record with ids and names first. */
 const ordered = (record: JsonObject): JsonObject => {

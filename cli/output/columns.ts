@@ -1,9 +1,21 @@
 /** Columns of the lists people look at daily; other lists show columns that have values. */
-import { isJsonObject, type Json } from "../../core/kernel/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
 import { type Column, column } from "./table.ts"
 
-/** A column by `key` or `key=TITLE`; a dotted key is one of a nested object: `member.name`. */
+/**
+ * A column by `key` or `key=TITLE`; a dotted key is one of a nested object: `member.name`; `rows+key` is the sum of a
+ * key of nested rows.
+ */
 const columnOf = (spec: string): Column => {
+  const [key = "", title = key.replace(/^.*[+#]/, "").toUpperCase()] = spec.split("=")
+  const [, rows = "", summed = ""] = /^(\w+)\+(\w+)$/.exec(key) ?? []
+  if (summed !== "") return { title, right: true, of: (row) => sumOf(row[rows], (one) => Number(one[summed] ?? 0)) }
+  return plainColumn(spec)
+}
+const sumOf = (rows: Json | undefined, of: (row: JsonObject) => number): number | undefined =>
+  Array.isArray(rows) ? rows.filter(isJsonObject).reduce((sum, row) => sum + of(row), 0) : undefined
+
+const plainColumn = (spec: string): Column => {
   const [key = "", title] = spec.split("=")
   const path = key.split(".")
   if (path.length === 1) return column(key, title)
@@ -19,7 +31,8 @@ const chosen: { readonly [plural: string]: ReadonlyArray<string> } = {
     "name",
     "product_group_name=GROUP",
     "product_type=TYPE",
-    "stock_method=STOCK",
+    "stock_levels+quantity_held=STOCK",
+    "stock_method=METHOD",
     "replacement_charge",
     "is_active=ACTIVE"
   ],
@@ -30,10 +43,14 @@ const chosen: { readonly [plural: string]: ReadonlyArray<string> } = {
     "id",
     "number",
     "subject",
+    "member.name=CUSTOMER",
     "state_label=STATE",
     "status_label=STATUS",
     "starts_at",
     "ends_at",
+    "pieces.packed=PACKED",
+    "pieces.out=OUT",
+    "pieces.back=BACK",
     "charge_total=TOTAL",
     "currency_code=CUR"
   ],
@@ -56,7 +73,20 @@ const chosen: { readonly [plural: string]: ReadonlyArray<string> } = {
     "serial_number=SERIAL",
     "barcode",
     "quantity_held=HELD",
+    "service_state=STATE",
     "location"
+  ],
+  service_records: [
+    "id",
+    "asset_number=ASSET",
+    "product_name=PRODUCT",
+    "quantity",
+    "state_name=STATE",
+    "reason",
+    "starts_at=SINCE",
+    "expected_back_at=EXPECTED",
+    "ended_at=ENDED",
+    "store_name=STORE"
   ],
   stock_transactions: ["id", "transaction_at=AT", "transaction_type_name=TYPE", "quantity_move=MOVE", "description"],
   rate_definitions: [
@@ -146,7 +176,32 @@ const chosen: { readonly [plural: string]: ReadonlyArray<string> } = {
   available_assets: ["id", "asset_number", "serial_number", "barcode", "item_name=NAME", "location"],
   activity: ["created_at=AT", "user_name=WHO", "action"],
   available_actions: ["key", "label", "allowed", "reason"],
-  shortages: ["date", "product_id=PRODUCT", "product_name=NAME", "store_id=STORE", "available", "severity"],
+  shortages: [
+    "date=SHORT FROM",
+    "last_date=UNTIL",
+    "product_name=PRODUCT",
+    "requested_quantity=NEEDED",
+    "available",
+    "shortfall=SHORT",
+    "on_order_quantity=ON ORDER",
+    "severity",
+    "opportunity.number=ORDER",
+    "opportunity.name=SUBJECT",
+    "opportunity.member.name=CUSTOMER",
+    "opportunity.state_name=STATE"
+  ],
+  short_days: ["date", "product_id=PRODUCT", "product_name=NAME", "store_id=STORE", "available", "severity"],
+  availability: [
+    "opportunity_item_id=LINE",
+    "product_name=PRODUCT",
+    "from",
+    "to=UNTIL",
+    "requested_quantity=NEEDED",
+    "available_for_item=AVAILABLE",
+    "shortfall=SHORT",
+    "shortage_quantity=SEVERITY",
+    "store_id=STORE"
+  ],
   shortage_waits: [
     "opportunity_id=ORDER",
     "opportunity.name=SUBJECT",
@@ -226,6 +281,8 @@ export const columnsOf = (plural: string): ReadonlyArray<Column> | undefined => 
 
 /** What a list's columns show of other things, so that it asks for them. */
 const needed: { readonly [plural: string]: string } = {
+  products: "stock_levels",
+  opportunities: "member,pieces",
   invoices: "member",
   credit_notes: "member,invoice",
   purchase_orders: "supplier"

@@ -54,6 +54,10 @@ export const isPrinted = (): boolean => process.stdout.writableLength === 0 && p
 export const showMoving = (text: string): void => {
   process.stderr.write(`\r\u001b[K${printableLine(text)}`)
 }
+/** A screen that takes the place of the one before it; the lines before that stay above. */
+export const showInPlace = (text: string): void => {
+  process.stdout.write(`\u001b[H\u001b[2J${escapeForTerminal(text)}`)
+}
 export const clearMoving = (): void => {
   process.stderr.write("\r\u001b[K")
 }

@@ -1,9 +1,11 @@
 /** Prints an answer: as JSON, or in words for people; plans and files too. */
-import type { Json } from "../../core/kernel/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
 import type { CommandContext } from "../context.ts"
+import { formatIn, parseMomentIn } from "../parse-time.ts"
 import { bodyText } from "./body.ts"
 import { column, recordText, tableText } from "./table.ts"
+import { sentenceText } from "./text.ts"
 
 export const printAnswer = async (context: CommandContext, answer: QueryResult, file?: string): Promise<void> => {
   if (answer.events !== undefined) return printPlan(context, answer)
@@ -13,21 +15,58 @@ export const printAnswer = async (context: CommandContext, answer: QueryResult, 
     await writeFile(file, answer.content.text)
     return context.note(`Wrote ${file}.`)
   }
+  if (hasIgnored(answer.body)) await (await import("../ignored.ts")).refuseIgnored(answer.body)
   if (context.options.json === true) {
     if (answer.body !== undefined) context.printJson(answer.body)
   } else if (answer.status === 204) context.note("Done.")
   else {
-    const { text, more } = bodyText(answer.body, context.terminal)
+    const { inWords } = await import("./labels.ts")
+    const { text, more } = bodyText(answer.body, context.terminal, inWords)
     if (text !== "") context.print(text)
     if (more !== undefined) context.note(more)
   }
+  noteWarnings(context, answer.body)
   notePending(context, answer)
 }
 
+/** What to know of what was done (`meta.warnings`), a line each. */
+export const noteWarnings = (context: CommandContext, body: Json | undefined): void => {
+  const zone = context.terminal.zoneOf?.(rowIn(body))
+  const is_read = context.terminal.is_tty && context.options.json !== true
+  for (const warning of warningsIn(body)) {
+    const text = warning.replace(request_to_send, "$1")
+    context.note(`! ${is_read ? sentenceText(toType(text, zone), zone) : text}`)
+  }
+}
+/** `POST /api/v1/… {…} (flightcase …)`: here the command is what can be typed. */
+const request_to_send = /(?:POST|PUT|PATCH|DELETE) \/api\/v1\/\S+ \{.*?\} \((flightcase [^()]+)\)/g
+/** Times of flags as they are typed on a store's clock, where that is the same instant. */
+const toType = (text: string, zone: string | undefined): string =>
+  zone === undefined
+    ? text
+    : text.replace(/(?<=--(?:from|to) )\d{4}-\d{2}-\d{2}T[\d:.]+Z/g, (instant) => {
+        const typed = formatIn(instant, zone).replace(" ", "T")
+        return Date.parse(parseMomentIn(typed, zone, "--to")) === Date.parse(instant) ? typed : instant
+      })
+/** The row that an answer is about, which says of which store it is. */
+const rowIn = (body: Json | undefined): JsonObject =>
+  Object.values(isJsonObject(body) ? body : {})
+    .filter(isJsonObject)
+    .find((one) => "store_id" in one) ?? {}
+export const warningsIn = (body: Json | undefined): ReadonlyArray<string> => {
+  const meta = isJsonObject(body) ? body["meta"] : undefined
+  const warnings = isJsonObject(meta) ? meta["warnings"] : undefined
+  return Array.isArray(warnings) ? warnings.map(String) : []
+}
+
+const hasIgnored = (body: Json | undefined): boolean =>
+  isJsonObject(body) && isJsonObject(body["meta"]) && body["meta"]["ignored"] !== undefined
+
 /** Notes that a command was recorded here and is provisional until the server has decided it. */
 export const notePending = (context: CommandContext, answer: QueryResult): void => {
-  if (answer.command !== undefined)
-    context.note(`Recorded here as command ${answer.command.n}, pending; flightcase sync sends it.`)
+  if (answer.command === undefined) return
+  context.note(`Recorded here as command ${answer.command.n}, pending; flightcase sync sends it.`)
+  context.toldPending()
 }
 
 /** What a write would record, and the record as it would be then. */
@@ -42,8 +81,7 @@ const printPlan = (context: CommandContext, answer: QueryResult): void => {
       context.terminal
     )
   )
-  if (context.terminal.is_tty && answer.body !== undefined)
-    context.print(`\n${bodyText(answer.body, context.terminal).text}`)
+  if (answer.body !== undefined) context.print(`\n${bodyText(answer.body, context.terminal).text}`)
   context.note("Planned only; nothing was written.")
 }
 

@@ -16,25 +16,38 @@ export const labelOf = (key: string): string => key.replace(/_id$/, "").replaceA
 const titleOf = (key: string): string => labelOf(key).toUpperCase()
 
 const gap = "  "
+const day_or_minute = /^\d{4}-\d{2}-\d{2}( \d{2}:\d{2}Z?)?$/
 const numeric = /^-?\d[\d,]*(\.\d+)?%?$/
 
-/** On a terminal a heading and aligned columns, cut to its width; in a pipe values between tabs and nothing else. */
+/**
+ * On a terminal a heading and aligned columns, cut to its width; in a pipe values between tabs and nothing else, unless
+ * `has_titles`: one of several tables needs its heading there too.
+ */
 export const tableText = (
   columns: ReadonlyArray<Column>,
   rows: ReadonlyArray<JsonObject>,
-  terminal: Terminal
+  terminal: Terminal,
+  { has_titles = false }: { readonly has_titles?: boolean } = {}
 ): string => {
   const cells = rows.map((row) => columns.map(({ of }) => oneLine(cellText(of(row)))))
-  if (!terminal.is_tty) return cells.map((row) => `${row.join("\t")}\n`).join("")
-  const shown = cells.map((row) => row.map(minuteText))
+  if (!terminal.is_tty) {
+    const lines = has_titles ? [columns.map(({ title }) => title), ...cells] : cells
+    return lines.map((row) => `${row.join("\t")}\n`).join("")
+  }
+  const shown = cells.map((row, at) => {
+    const zone = terminal.zoneOf?.(rows[at] ?? {})
+    return row.map((text) => minuteText(text, zone))
+  })
   const layout = columns.map(({ right, title }, at) => {
     const texts = shown.map((row) => row[at] ?? "")
     const is_numeric = texts.length > 0 && texts.every((text) => text === "" || numeric.test(text))
-    return { width: Math.max(widthOf(title), ...texts.map(widthOf)), right: right ?? is_numeric }
+    const is_time = texts.some((text) => text !== "") && texts.every((text) => text === "" || day_or_minute.test(text))
+    const width = Math.max(widthOf(title), ...texts.map(widthOf))
+    return { width, right: right ?? is_numeric, gives: title !== id_title && !is_numeric && !is_time }
   })
   const widths = narrowed(
     layout.map(({ width }) => width),
-    columns.map(({ title }) => title !== id_title),
+    layout.map(({ gives }) => gives),
     terminal.columns
   )
   const line = (row: ReadonlyArray<string>): string =>
@@ -52,8 +65,8 @@ export const tableText = (
 const narrowest = 8
 const id_title = "ID"
 /**
- * Widths that fit the terminal: the widest column gives first, and none becomes narrower than eight. An id stays whole,
- * as it is there to be copied into the next command.
+ * Widths that fit the terminal: the widest column gives first, and none becomes narrower than eight. Ids, which are
+ * there to be copied into the next command, figures, days and times stay whole: half of one says nothing.
  */
 const narrowed = (
   widths: ReadonlyArray<number>,
@@ -63,11 +76,17 @@ const narrowed = (
   const result = [...widths]
   const gaps = gap.length * (widths.length - 1)
   for (let over = result.reduce((sum, width) => sum + width, gaps) - room; over > 0; over--) {
-    const most = Math.max(...result.filter((_, at) => may_give[at]))
+    const most = Math.max(0, ...result.filter((_, at) => may_give[at]))
     if (most <= narrowest) break
     result[result.findIndex((width, at) => width === most && may_give[at])] = most - 1
   }
   return result
+}
+
+/** For parts of a record: they are of its store, unless they name one of their own. */
+export const onClockOf = (terminal: Terminal, record: JsonObject): Terminal => {
+  const zone = terminal.zoneOf?.(record)
+  return { ...terminal, zoneOf: (row) => ("store_id" in row ? terminal.zoneOf?.(row) : zone) }
 }
 
 /** One record, a line per key; rows inside it follow as tables. On a terminal, empty values are left out. */
@@ -76,17 +95,19 @@ export const recordText = (record: JsonObject, terminal: Terminal): string => {
     isRows(value) && value.length > 0 ? [[key, value] as const] : []
   )
   const plain = Object.keys(record).filter((key) => !nested.some(([name]) => name === key))
-  if (!terminal.is_tty) return plain.map((key) => `${key}\t${oneLine(cellText(record[key]))}\n`).join("")
-  const filled = plain.filter((key) => cellText(record[key]) !== "")
-  const width = Math.max(0, ...filled.map(widthOf))
-  const lines = filled.map(
-    (key) =>
-      `${styled(terminal.colour, "dim", padded(key, width, false))}${gap}${oneLine(minuteText(cellText(record[key])))}\n`
-  )
+  const zone = terminal.zoneOf?.(record)
+  const within = onClockOf(terminal, record)
   const tables = nested.map(
     ([key, rows]) =>
-      `\n${styled(terminal.colour, "bold", titleOf(key))}\n${tableText(columnsSeen(rows), rows, terminal)}`
+      `\n${styled(terminal.colour, "bold", titleOf(key))}\n` +
+      tableText(columnsSeen(rows), rows, within, { has_titles: true })
   )
+  if (!terminal.is_tty)
+    return plain.map((key) => `${key}\t${oneLine(cellText(record[key]))}\n`).join("") + tables.join("")
+  const filled = plain.filter((key) => cellText(record[key]) !== "")
+  const width = Math.max(0, ...filled.map(widthOf))
+  const shown = (key: string): string => oneLine(minuteText(cellText(record[key]), zone))
+  const lines = filled.map((key) => `${styled(terminal.colour, "dim", padded(key, width, false))}${gap}${shown(key)}\n`)
   return lines.join("") + tables.join("")
 }
 

@@ -1,4 +1,5 @@
 /** Whether the streams are terminals or pipes, how wide, in colour or not (clig.dev, NO_COLOR, CLICOLOR). */
+import type { JsonObject } from "../../core/kernel/json.ts"
 import type { Environment } from "../profile-folder.ts"
 import { styleMark } from "./out.ts"
 
@@ -11,6 +12,8 @@ export interface Terminal {
   readonly answers: boolean
   readonly colour: boolean
   readonly columns: number
+  /** The zone on whose clock the times of a row are shown: that of its store, else the company's; undefined: UTC. */
+  readonly zoneOf?: (row: JsonObject) => string | undefined
 }
 
 export const terminalOf = (env: Environment): Terminal => {

@@ -1,5 +1,6 @@
 /** Values as one line of text, and how wide such a line is on a terminal. */
 import { isJsonObject, type Json } from "../../core/kernel/json.ts"
+import { formatIn } from "../parse-time.ts"
 import { printableLine } from "../../core/values/printable.ts"
 
 /** A value in a cell: yes and no for booleans, names for things with one, nothing for null. */
@@ -22,11 +23,20 @@ export const cellText = (value: Json | undefined): string => {
   return ""
 }
 
-/** An instant as the cell shows it: to the minute, UTC. */
-export const minuteText = (text: string): string => {
+/** An instant as the cell shows it: to the minute, on the clock of a zone; of none in UTC, which it says. */
+export const minuteText = (text: string, zone?: string): string => {
   const instant = /^(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}):\d{2}\.\d{3}Z$/.exec(text)
-  return instant === null ? text : `${instant[1]} ${instant[2]}Z`
+  return instant === null ? text : zone === undefined ? `${instant[1]} ${instant[2]}Z` : formatIn(text, zone)
 }
+
+/**
+ * A sentence for people: instants in it as cells show them, on the clock of a zone. Those of something to type (`--to
+ * INSTANT`, `FROM..UNTIL`, JSON) stay as they are.
+ */
+export const sentenceText = (text: string, zone?: string): string =>
+  oneLine(text).replace(/(?<!["=.]|--[\w-]+ )\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z(?!\.\.)/g, (one) =>
+    minuteText(one, zone)
+  )
 
 /** One line: without tabs, line breaks and control characters. */
 export const oneLine = printableLine

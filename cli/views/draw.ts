@@ -4,7 +4,6 @@ import type { Query } from "../../core/kernel/query.ts"
 import { decodeAnswer, objectBody, rowIn, rowsOr, textOrNull } from "../answers.ts"
 import type { CommandContext } from "../context.ts"
 import type { ResolvedStore } from "../resolve-id.ts"
-import { profileExists } from "../profile-folder.ts"
 import { allRows } from "../pages.ts"
 import type { DemandOfBar, BarLabel } from "./bars.ts"
 import { decodeCalendar, decodeGantt } from "./answers.ts"
@@ -70,10 +69,7 @@ const idle_max = 60
 
 /** Store, time and source of a page: the replica with the time of its last sync, or the server. */
 const sceneAt = async (context: CommandContext, store: ResolvedStore): Promise<Scene> => {
-  const here =
-    context.options.remote !== true &&
-    context.options.url === undefined &&
-    profileExists(context.profile(), context.env)
+  const here = context.isDevice()
   const synced = here ? (await (await context.device()).status()).synced_at : undefined
   return {
     store: store.name,

@@ -49,7 +49,7 @@ ${missing(whole)}${
 ${whole.items.map(
   (
     item
-  ) => html`<tr><td>${words(item.position ?? "")}</td><th scope="row">${words(item.product_name ?? `Product ${item.product_id}`)}</th><td>${words(item.asset_number ?? "")}</td><td>${words(item.serial_number ?? "")}</td><td><code>${words(item.code)}</code></td><td class="when">${momentText(Date.parse(item.packed_at), scene.zone)}</td><td class="tick">☐</td><td class="tick">☐</td></tr>
+  ) => html`<tr><td>${words(item.position ?? "")}</td><th scope="row">${words(item.product_name ?? `Product ${item.product_id}`)}</th><td>${words(item.asset_number ?? "")}${item.out_of_service === undefined ? nothing : html` <strong class="bad">${words(item.out_of_service)}</strong>`}</td><td>${words(item.serial_number ?? "")}</td><td><code>${words(item.code)}</code></td><td class="when">${momentText(Date.parse(item.packed_at), scene.zone)}</td><td class="tick">☐</td><td class="tick">☐</td></tr>
 `
 )}</tbody></table>`
 }

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import type { Catalogue, Slice } from "../kernel/catalogue.ts"
 import { type Failure, get } from "../kernel/endpoint.ts"
 import type { StoredEvent } from "../kernel/event.ts"
+import { ignoredMeta, ignoredOf } from "../kernel/ignored.ts"
 import { wholeNumber } from "../kernel/input.ts"
 import { journal } from "../kernel/journal.ts"
 import {
@@ -10,6 +11,7 @@ import {
   conditionsOf,
   conditionSql,
   type Listing,
+  offersFilter,
   pageOf,
   type Query,
   snakeCase,
@@ -39,6 +41,8 @@ const listing: Listing = {
   custom_fields: new Map()
 }
 
+/** Filters on the stream's name. */
+const of_streams: ReadonlySet<string> = new Set(["auditable_type", "auditable_id"])
 /** `auditable_type` and `auditable_id` as SQL on the stream's name, such as `member:12`; undefined without either. */
 const streamSql = (conditions: ReadonlyArray<Condition>, bound: Bindings): string | undefined => {
   const given = (name: string): ReadonlyArray<string> | undefined => {
@@ -164,7 +168,18 @@ const actions = (query: Query, viewer: Viewer) =>
         : yield* store.run<{ total: number }>(`select count(*) as total${from}`, bound.values)
     return ok({
       actions: yield* auditRows(events, viewer),
-      meta: { total: Number(counted?.total ?? 0), per_page, page }
+      meta: {
+        total: Number(counted?.total ?? 0),
+        per_page,
+        page,
+        ...ignoredMeta(
+          ignoredOf(query, {
+            filters: (name) => of_streams.has(name) || offersFilter(name, listing),
+            is_sorted: sort !== undefined,
+            includes: {}
+          })
+        )
+      }
     })
   })
 

@@ -62,7 +62,10 @@ const kinds: { readonly [T in AttachableType]: Omit<Attachable, "label" | "type"
     rule: gone,
     read: { abilities: ["stock:read"], permissions: ["stock.view"] },
     // Whoever checks units in photographs what came back damaged.
-    write: { abilities: ["stock:write", "opportunities:write"], permissions: ["stock.adjust", "opportunities.edit"] }
+    write: {
+      abilities: ["stock:write", "opportunities:write"],
+      permissions: ["stock.adjust", "opportunities.edit", "opportunities.fulfil"]
+    }
   },
   Invoice: { table: invoices, rule: archived, ...rights("invoices", "invoices.edit") },
   PurchaseOrder: {

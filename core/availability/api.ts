@@ -15,7 +15,7 @@ import { access, requestedStore } from "./access.ts"
 import { type AvailabilitySnapshot, snapshotOf } from "./snapshot.ts"
 import { loadSnapshot } from "./load.ts"
 import { overviewEndpoints } from "./overviews.ts"
-import { snapshotAsOf } from "./as-of.ts"
+import { pastStock } from "./past.ts"
 import { planningEndpoints } from "./planning.ts"
 import { pointAvailability } from "./point.ts"
 import { rangeAvailability } from "./range.ts"
@@ -54,7 +54,7 @@ const pointOrRange = Effect.fnUntraced(function* (
   const snapshotOver = (window: Period): Effect.Effect<AvailabilitySnapshot, Failure, Store | CommandRuntime> =>
     as_of === undefined
       ? loadSnapshot(store.id, { product_ids, window: withMargin(window) }, input)
-      : snapshotAsOf(store, [product_id], as_of, input)
+      : Effect.flatMap(pastStock, ({ snapshotAsOf }) => snapshotAsOf(store, [product_id], as_of, input))
   if (input.body["date"] !== undefined && String(input.body["date"]).trim() !== "") {
     const { at } = momentIn(input.body, "date", zone)
     const snapshot = yield* snapshotOver({ from: at, to: at })

@@ -38,6 +38,8 @@ export interface ActiveDemand extends Period {
   readonly is_overdue: boolean
   /** While the returned unit waits for its check; undefined when it never did. */
   readonly waiting: Period | undefined
+  /** Of stock that is out of service: the stock level. Such a demand is computed, never stored. */
+  readonly out_of_service_level_id?: number
 }
 
 /**
@@ -59,19 +61,21 @@ export const activeDemand = (demand: Demand, now: number): ActiveDemand => {
   }
 }
 
-/** Only demands on single units wait; a unit finalised without a check does not. */
+/** Only demands on single units wait; one that was checked as it came back, or finalised without a check, does not. */
 const waitingTime = (demand: Demand): Period | undefined => {
   if (demand.asset_id === null || demand.returned_at === null) return undefined
   if (demand.pending_checkin) return { from: millisOf(demand.returned_at), to: openEndMillis }
-  return demand.checked_at === null
-    ? undefined
-    : { from: millisOf(demand.returned_at), to: millisOf(demand.checked_at) }
+  if (demand.checked_at === null) return undefined
+  const waited = { from: millisOf(demand.returned_at), to: millisOf(demand.checked_at) }
+  return waited.to > waited.from ? waited : undefined
 }
 
 /** Names and colours of the known sources; any other source goes by its own name (rules/availability 2.2). */
 const sources: ReadonlyMap<string, { readonly name: string; readonly colour: string }> = new Map([
   ["opportunity_item", { name: "Bookings", colour: "#3B82F6" }],
-  ["container", { name: "Containers", colour: "#0EA5E9" }]
+  ["container", { name: "Containers", colour: "#0EA5E9" }],
+  ["in_repair", { name: "In repair", colour: "#D97706" }],
+  ["lost", { name: "Lost", colour: "#DC2626" }]
 ])
 
 export const sourceColour = (source_type: string): string | null => sources.get(source_type)?.colour ?? null

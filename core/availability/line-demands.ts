@@ -102,8 +102,11 @@ export const demandsOfLine = (
   }
   return needsOf(product, products, settings.kit_nesting_max_depth).flatMap(({ per_line, product: needed, is_part }) =>
     needed.is_serialised
-      ? // Units of the line's own product have demands of their own when they return; parts follow the line's count.
-        demandsOfUnits(base, needed, unitsAsked(line, per_line, is_part, is_part ? line.returned_quantity : 0))
+      ? demandsOfUnits(base, needed, {
+          all: unitsAsked(line, per_line, is_part, 0),
+          // Units of the line's own product have demands of their own when they return; parts follow the line's count.
+          left: unitsAsked(line, per_line, is_part, is_part ? line.returned_quantity : 0)
+        })
       : demandOfQuantity(base, needed, unitsAsked(line, per_line, is_part, line.returned_quantity))
   )
 }
@@ -182,6 +185,39 @@ const needsOf = (
   }))
 }
 
+/**
+ * How many units of each serialised product one unit of this product takes from stock beside itself: the parts of a kit
+ * that are tracked unit by unit. Empty for kits that are nested too deeply: they have no demands either.
+ */
+export const serialisedParts = (
+  product: StockedProduct,
+  products: ReadonlyMap<number, StockedProduct>,
+  max_depth: number
+): ReadonlyMap<number, number> => partsTracked(product, products, max_depth, true)
+/** The same of parts that are counted. */
+export const countedParts = (
+  product: StockedProduct,
+  products: ReadonlyMap<number, StockedProduct>,
+  max_depth: number
+): ReadonlyMap<number, number> => partsTracked(product, products, max_depth, false)
+const partsTracked = (
+  product: StockedProduct,
+  products: ReadonlyMap<number, StockedProduct>,
+  max_depth: number,
+  is_serialised: boolean
+): ReadonlyMap<number, number> => {
+  try {
+    return new Map(
+      needsOf(product, products, max_depth).flatMap(({ is_part, per_line, product: part }) =>
+        is_part && part.is_serialised === is_serialised ? [[part.id, per_line] as const] : []
+      )
+    )
+  } catch (thrown) {
+    if (thrown instanceof KitNestedTooDeep || thrown instanceof KitTooLarge) return new Map()
+    throw thrown
+  }
+}
+
 /** Whole units demanded: a line's own product rounded, a kit's part rounded up; none once all came back. */
 const unitsAsked = (line: LineFacts, per_line: number, is_part: boolean, returned: number): number => {
   if (returned > 0 && returned >= line.quantity) return 0
@@ -207,9 +243,19 @@ const demandOfQuantity = (base: DemandBase, product: StockedProduct, quantity: n
 const isLineOut = (line: LineFacts, product: StockedProduct): boolean =>
   line.dispatched_quantity > line.returned_quantity && !(product.is_serialised && product.id === line.product_id)
 
-const demandsOfUnits = (base: DemandBase, product: StockedProduct, quantity: number): ReadonlyArray<NewDemand> => {
+/**
+ * A demand for each allocated unit, and one for what nobody has named yet. `asked.all`: units of the whole line;
+ * `asked.left`: those of it that did not come back by the line's count. A unit that is back lowers the rest once,
+ * whether it was scanned or counted with its kit.
+ */
+const demandsOfUnits = (
+  base: DemandBase,
+  product: StockedProduct,
+  asked: { readonly all: number; readonly left: number }
+): ReadonlyArray<NewDemand> => {
   const units = base.line.units.filter((unit) => unit.product_id === product.id)
-  const rest = quantity - units.length
+  const back = units.filter(isUnitBack).length
+  const rest = Math.min(asked.left, asked.all - back) - (units.length - back)
   const demands = units.map((unit) => demandOfUnit(base, product, unit))
   return rest > 0 ? [...demands, ...demandOfQuantity(base, product, rest)] : demands
 }
@@ -219,11 +265,13 @@ const dispatched = 2,
   checkedIn = 4,
   finalised = 5
 
+const isUnitBack = ({ status }: AllocatedUnit): boolean => status === checkedIn || status === finalised
+
 /** The demand of an allocated unit: from its dispatch where that was early, until its return where it is back. */
 const demandOfUnit = (base: DemandBase, product: StockedProduct, unit: AllocatedUnit): NewDemand => {
   const starts_at =
     unit.dispatched_at !== null && unit.dispatched_at < base.starts_at ? unit.dispatched_at : base.starts_at
-  const isBack = unit.status === checkedIn || unit.status === finalised
+  const isBack = isUnitBack(unit)
   const waits = unit.status === checkedIn && unit.returned_at !== null && unit.checked_at === null
   // With release point `checked`, a returned unit stays demanded until its check.
   const isHeldForCheck = waits && base.releasesAtCheck && holdsStock(base.phase)

@@ -1,5 +1,6 @@
 /** What is free for one opportunity line, without its own demands (rules/availability 6.8 and 9). */
 import { instantOf, millisOf } from "../values/time.ts"
+import { dayOf } from "../values/zone.ts"
 import { type Period, inOrder, openEndMillis } from "../values/period.ts"
 import { type AvailabilitySnapshot, isTracked, withoutSource } from "./snapshot.ts"
 import { freeUnits } from "./kits.ts"
@@ -23,6 +24,7 @@ export interface LineAvailability {
   readonly requested_quantity: number
   /** The lowest slot of the window; may be negative. */
   readonly available_for_item: number
+  /** By how much the store falls short with this line, others' overbooking included. */
   readonly shortage_quantity: number
   readonly has_shortage: boolean
   readonly from: string
@@ -61,10 +63,18 @@ export interface LineShortage {
   readonly product_id: number
   readonly product_name: string | null
   readonly store_id: number
+  /** The first and the last day of the store on which not all of it is free. */
+  readonly date: string
+  readonly last_date: string
   readonly requested_quantity: number
-  /** Never below 0 here. */
+  /** The lowest slot of the window, without the line's own demands; negative where others are overbooked. */
+  readonly available: number
+  /** The same, never below 0. */
   readonly available_quantity: number
+  /** What cannot be had of this line: at most all of it. */
   readonly shortfall: number
+  /** By how much the store falls short on the worst day with this line counted, as the sweep says of a day. */
+  readonly severity: number
   /** What resolutions under way do not cover. */
   readonly remaining_shortfall: number
   /** Ordered from suppliers for the line, and not yet received. */
@@ -77,18 +87,16 @@ export interface LineShortage {
 }
 
 /**
- * The shortage of a line; undefined without one. Where units are allocated, their number is asked for
- * (rules/availability 9).
+ * The shortage of a line; undefined without one. This is the one place that says what a shortage is (rules/availability
+ * 9): the flag of an opportunity, its list, the list of all and the gates are computed from it.
  */
 export const lineShortage = (
   snapshot: AvailabilitySnapshot,
   line: LineRequest,
   opportunity: { readonly opportunity_id: number; readonly is_order: boolean },
-  allocated_quantity = 0,
   resolved_quantity = 0
 ): LineShortage | undefined => {
-  const request = allocated_quantity > 0 ? { ...line, quantity: allocated_quantity } : line
-  const found = lineAvailability(snapshot, request)
+  const found = lineAvailability(snapshot, line)
   if (!found.has_shortage) return undefined
   const product = snapshot.products.get(line.product_id)
   const available_quantity = Math.max(0, found.available_for_item)
@@ -99,9 +107,12 @@ export const lineShortage = (
     product_id: line.product_id,
     product_name: product?.name ?? null,
     store_id: snapshot.store_id,
+    ...shortDays(snapshot, line, found),
     requested_quantity: found.requested_quantity,
+    available: found.available_for_item,
     available_quantity,
     shortfall,
+    severity: found.shortage_quantity,
     remaining_shortfall: Math.max(0, shortfall - resolved_quantity),
     on_order_quantity: resolved_quantity,
     tracking_type: product?.is_serialised === true ? "serialised" : "bulk",
@@ -111,13 +122,36 @@ export const lineShortage = (
   }
 }
 
+/** The days of the first and the last slot with less than is asked for. */
+const shortDays = (
+  snapshot: AvailabilitySnapshot,
+  line: LineRequest,
+  { from, requested_quantity, to }: LineAvailability
+): Pick<LineShortage, "date" | "last_date"> => {
+  const window = { from: millisOf(from), to: millisOf(to) }
+  const { bounds, free } = freeBySlot(withoutSource(snapshot, "opportunity_item", line.id), line.product_id, window)
+  const short = free.flatMap((quantity, slot) => (quantity < requested_quantity ? [bounds[slot] ?? window.from] : []))
+  // A slot may begin before the hire does, and a kit that cannot be counted has no slots.
+  const day = (at: number): string => dayOf(Math.max(at, window.from), snapshot.zone)
+  return { date: day(short[0] ?? window.from), last_date: day(short.at(-1) ?? window.from) }
+}
+
 /** Whole units a line asks for, at least one; halves round up. */
 export const requestedUnits = (quantity: number): number => Math.max(1, wholeUnits(Math.round(quantity * 10_000)))
 
 /** The fewest free units of a product in any slot the window touches; 0 for a kit that cannot be counted. */
-export const lowestFree = (snapshot: AvailabilitySnapshot, product_id: number, window: Period): number => {
+export const lowestFree = (snapshot: AvailabilitySnapshot, product_id: number, window: Period): number =>
+  lowest(freeBySlot(snapshot, product_id, window).free) ?? 0
+
+/** What is free in each slot the window touches, with the slots' bounds; no slots for a kit that cannot be counted. */
+const freeBySlot = (
+  snapshot: AvailabilitySnapshot,
+  product_id: number,
+  window: Period
+): { readonly bounds: ReadonlyArray<number>; readonly free: ReadonlyArray<number> } => {
   const { from, to } = countable(snapshot, window)
-  return lowest(freeUnits(snapshot, product_id, slotBounds(from, to, snapshot.resolution, snapshot.zone)) ?? []) ?? 0
+  const bounds = slotBounds(from, to, snapshot.resolution, snapshot.zone)
+  return { bounds, free: freeUnits(snapshot, product_id, bounds) ?? [] }
 }
 
 const slotMillis: { readonly [R in Resolution]: number } = {

@@ -1,11 +1,11 @@
-/** What is free for each of many opportunity lines, without its own demands (rules/availability 6.8). */
+/** The stock that many opportunity lines ask for (rules/availability 6.8). */
 import { Effect } from "effect"
 import type { Failure } from "../kernel/endpoint.ts"
 import { Store } from "../kernel/store/store.ts"
 import { inOrder } from "../values/period.ts"
 import { millisOf } from "../values/time.ts"
 import type { AvailabilitySnapshot } from "./snapshot.ts"
-import { type LineRequest, type LineAvailability, lineAvailability } from "./line.ts"
+import type { LineRequest } from "./line.ts"
 import { type SnapshotContext, loadSnapshots } from "./load.ts"
 import { withMargin } from "./window.ts"
 
@@ -32,16 +32,4 @@ export const snapshotsForLines = Effect.fnUntraced(function* (
     },
     context
   )
-})
-
-/** One entry per line whose store exists, in the lines' order. */
-export const availabilityOfLines = Effect.fnUntraced(function* (
-  lines: ReadonlyArray<LineAtStore>,
-  context: SnapshotContext
-): Effect.fn.Return<ReadonlyArray<LineAvailability>, Failure, Store> {
-  const snapshots = yield* snapshotsForLines(lines, context)
-  return lines.flatMap((line) => {
-    const snapshot = snapshots.get(line.store_id)
-    return snapshot === undefined ? [] : [lineAvailability(snapshot, line)]
-  })
 })

@@ -148,7 +148,7 @@ const loadStock = Effect.fnUntraced(function* (
   const bound = bindings(store.dialect)
   const rows = yield* store.run<StockRow>(
     "select id, product_id, store_id, stock_category, quantity_held, is_gone, starts_at, ends_at, item_name, " +
-      "asset_number, serial_number, barcode, location from stock_levels " +
+      "asset_number, serial_number, barcode, location, out_of_service from stock_levels " +
       `where ${whereSql(bound, store_ids, product_ids)}`,
     bound.values
   )

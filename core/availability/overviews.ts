@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import { type Failure, get } from "../kernel/endpoint.ts"
 import { boolean, integer, list, ref, timestamp } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
+import { later } from "../kernel/later.ts"
 import { ok } from "../kernel/resource.ts"
 import { CommandRuntime } from "../kernel/command-runtime.ts"
 import { Store } from "../kernel/store/store.ts"
@@ -16,16 +17,18 @@ import { endOfMoment, type Period } from "../values/period.ts"
 import { instantOf } from "../values/time.ts"
 import { access, requestedStore } from "./access.ts"
 import type { AvailabilitySnapshot } from "./snapshot.ts"
-import { availabilityCalendar } from "./calendar.ts"
 import type { OpportunityName } from "./demand.ts"
-import { type AvailabilityGantt, availabilityGantt, kitGantt, leavesOf } from "./gantt.ts"
+import type { AvailabilityGantt } from "./gantt.ts"
 import { loadSnapshot, loadSnapshots } from "./load.ts"
-import { snapshotAsOf } from "./as-of.ts"
+import { pastStock } from "./past.ts"
 import { spanMaxIn } from "./settings.ts"
 import { shortages } from "./shortages.ts"
-import { availabilityReasons } from "./reasons.ts"
 import { rejectingLimits, inOrderCheck, momentIn, type Span, withMargin, spanIn } from "./window.ts"
 import { calendarShown, ganttShown, sweepShown, whyShown } from "./answers.ts"
+
+const charting = later(() => import("./gantt.ts"))
+const countingDays = later(() => import("./calendar.ts"))
+const reasoning = later(() => import("./reasons.ts"))
 
 /** What these requests count in metering (rules/conventions 16). */
 const weight = 5
@@ -62,6 +65,7 @@ const calendar = get("/api/v1/availability/calendar", {
         { ...(product_ids === undefined ? { with_kits } : { product_ids }), window: windowOf(span, zone) },
         input
       )
+      const { availabilityCalendar } = yield* countingDays
       const grid = yield* rejectingLimits(() =>
         availabilityCalendar(snapshot, span.from, span.to, { product_ids, include_kits: with_kits })
       )
@@ -96,6 +100,7 @@ const gantt = get("/api/v1/availability/{product}/gantt", {
       const { id } = input.rows.product
       const snapshot = yield* loadSnapshot(store.id, { product_ids: [id], window: windowOf(span, zone) }, input)
       const opportunities = yield* opportunityNames(snapshot, id)
+      const { availabilityGantt } = yield* charting
       const chart = yield* rejectingLimits(() =>
         availabilityGantt(snapshot, id, span.from, span.to, opportunities, input.values.asset_ids ?? undefined)
       )
@@ -113,6 +118,7 @@ const kitOf = Effect.fnUntraced(function* (
   product_id: number,
   span: Span
 ): Effect.fn.Return<JsonObject, Failure, Store | CommandRuntime> {
+  const { kitGantt, leavesOf } = yield* charting
   const opportunities = yield* opportunityNames(
     snapshot,
     product_id,
@@ -187,8 +193,9 @@ const why = get("/api/v1/availability/why", {
               { product_ids: [product_id], window: withMargin({ from: at, to: at }) },
               input
             )
-          : yield* snapshotAsOf(store, [product_id], as_of, input)
+          : yield* (yield* pastStock).snapshotAsOf(store, [product_id], as_of, input)
       const opportunities = yield* opportunityNames(snapshot, product_id)
+      const { availabilityReasons } = yield* reasoning
       const {
         cases,
         claims: demands,

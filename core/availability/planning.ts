@@ -7,6 +7,7 @@ import { Effect } from "effect"
 import { postQuery, type Failure, type Input } from "../kernel/endpoint.ts"
 import { choice, integer, list, object, ref, timestamp } from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
+import { later } from "../kernel/later.ts"
 import { type FieldErrors, invalid, invalidField } from "../kernel/rejection.ts"
 import { ok } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
@@ -14,14 +15,17 @@ import { stores, zoneOf } from "../stores/stores.ts"
 import { endOfMoment } from "../values/period.ts"
 import { access, requestedStore } from "./access.ts"
 import { type Buffers, noBuffers } from "./demand.ts"
-import { earliestFit, type FitRequest } from "./fit.ts"
+import type { FitRequest } from "./fit.ts"
 import { loadSnapshot, loadSnapshots } from "./load.ts"
 import { loadStockedProducts } from "./load-products.ts"
-import { planAnswers, type PlannedLine } from "./planned.ts"
+import type { PlannedLine } from "./planned.ts"
 import { span_days_ceiling, spanMaxIn } from "./settings.ts"
 import { slotCeiling } from "./slots.ts"
-import { rejectingLimits, inOrderCheck, momentIn, withMargin } from "./window.ts"
+import { rejectingLimits, inOrderCheck, momentIn, tooLong, withMargin } from "./window.ts"
 import { earliestFitShown, whatIfShown } from "./answers.ts"
+
+const planning = later(() => import("./planned.ts"))
+const fitting = later(() => import("./fit.ts"))
 
 /** What these requests count in metering, as calendars and charts do (rules/conventions 16). */
 const weight = 5
@@ -80,6 +84,7 @@ const whatIf = postQuery("/api/v1/availability/what_if", {
         },
         input
       )
+      const { planAnswers } = yield* planning
       const answers = yield* rejectingLimits(
         () =>
           [...snapshots.values()].map((snapshot) =>
@@ -135,7 +140,9 @@ const linesOf = Effect.fnUntraced(function* (
   const days_max = spanMaxIn(input.settings)
   for (const { line, to } of lines) {
     if (to - first > days_max * dayMillis)
-      errors[`lines.${line}.ends_at`] = [`All lines must lie within ${days_max} days.`]
+      errors[`lines.${line}.ends_at`] = [
+        `All lines must lie within ${days_max} days (setting availability.span_max_days).`
+      ]
   }
   return Object.keys(errors).length > 0 ? yield* invalid(errors) : lines
 })
@@ -213,8 +220,7 @@ const fit = postQuery("/api/v1/availability/earliest_fit", {
         until = endOfMoment(momentIn(input.body, "until", zone), zone)
       if (until <= from) return yield* invalidField("until", "The until field must be after from.")
       const days_max = spanMaxIn(input.settings)
-      if (until - from > (days_max + 1) * dayMillis)
-        return yield* invalidField("until", `The window must not be longer than ${days_max} days.`)
+      if (until - from > (days_max + 1) * dayMillis) return yield* invalidField("until", tooLong(days_max))
       if ((input.values.duration_days ?? 0) > days_max)
         return yield* invalidField("duration_days", `The duration days field must not be greater than ${days_max}.`)
       if ((input.values.duration_minutes ?? 0) > days_max * 1_440)
@@ -240,6 +246,7 @@ const fit = postQuery("/api/v1/availability/earliest_fit", {
         },
         input
       )
+      const { earliestFit } = yield* fitting
       const { bottleneck, reason, window } = yield* rejectingLimits(() => earliestFit(snapshot, request), {
         window: "until",
         product: "lines"

@@ -5,6 +5,7 @@ import { zoneOf } from "../values/zone.ts"
 import type { CaseProduct } from "../kits/case.ts"
 import { defaultKitDepth } from "../kits/settings.ts"
 import { type Buffers, type Demand, type ActiveDemand, activeDemand } from "./demand.ts"
+import { demandsOutOfService } from "./out-of-service.ts"
 import type { Resolution } from "./slots.ts"
 import { type StockPeriod, type StockLevel, countsAsStock, stockPeriodOf } from "./stock.ts"
 
@@ -90,6 +91,11 @@ export const snapshotOf = (entries: SnapshotEntries): AvailabilitySnapshot => {
     (container) => container
   )
   const known = new Set([...demands.keys(), ...levels.map((level) => level.product_id)])
+  for (const [product_id, rows] of stock) {
+    const booked = demands.get(product_id) ?? []
+    const out = demandsOutOfService(rows, booked, now)
+    if (out.length > 0) demands.set(product_id, [...booked, ...out])
+  }
   return {
     store_id,
     zone: zoneOf(entries.store.timezone),
@@ -139,7 +145,13 @@ export const withLevels = (
       stockOf: (product_id) => [
         ...snapshot.stockOf(product_id).filter(({ level }) => !replaced.has(level.id)),
         ...(more.get(product_id) ?? [])
-      ]
+      ],
+      demandsOf: (product_id) => {
+        const kept = snapshot
+          .demandsOf(product_id)
+          .filter(({ out_of_service_level_id: id }) => id === undefined || !replaced.has(id))
+        return [...kept, ...demandsOutOfService(more.get(product_id) ?? [], kept, snapshot.now)]
+      }
     },
     here.map(({ product_id }) => product_id)
   )
@@ -157,6 +169,23 @@ export const withDemands = (snapshot: AvailabilitySnapshot, demands: ReadonlyArr
     more.keys()
   )
 }
+
+/** The same snapshot with other demands of these sources (`keyOf` names a demand's source) than those it has. */
+export const withSources = (
+  snapshot: AvailabilitySnapshot,
+  sources: ReadonlySet<string>,
+  keyOf: (demand: Demand) => string,
+  now: ReadonlyArray<Demand>
+): AvailabilitySnapshot =>
+  sources.size === 0
+    ? snapshot
+    : withDemands(
+        {
+          ...snapshot,
+          demandsOf: (product_id) => snapshot.demandsOf(product_id).filter(({ demand }) => !sources.has(keyOf(demand)))
+        },
+        now
+      )
 
 /**
  * `kit` and `hybrid` are cases with contents; a `catalogue` kit is a product with parts and no container mode; the
@@ -188,12 +217,12 @@ const grouped = <Row, Entry>(
   rows: ReadonlyArray<Row>,
   keyOf: (row: Row) => number,
   entryOf: (row: Row) => Entry
-): ReadonlyMap<number, ReadonlyArray<Entry>> => {
+): Map<number, ReadonlyArray<Entry>> => {
   const groups = new Map<number, Array<Entry>>()
   for (const row of rows) {
     const group = groups.get(keyOf(row))
     if (group === undefined) groups.set(keyOf(row), [entryOf(row)])
     else group.push(entryOf(row))
   }
-  return groups
+  return new Map<number, ReadonlyArray<Entry>>(groups)
 }

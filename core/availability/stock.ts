@@ -1,4 +1,5 @@
 /** How much of a product a store owns, and when (rules/availability 3). */
+import type { OutOfService } from "../service/service.ts"
 import { millisOf } from "../values/time.ts"
 import { type Period, openEndMillis } from "../values/period.ts"
 
@@ -22,6 +23,8 @@ export interface StockLevel {
   readonly serial_number: string | null
   readonly barcode: string | null
   readonly location: string | null
+  /** What of it cannot be rented; absent: nothing. */
+  readonly out_of_service?: ReadonlyArray<OutOfService>
 }
 
 /** A stock level with its window in milliseconds. `ten_thousandths` is the bulk quantity, 0 for a unit. */

@@ -57,9 +57,13 @@ export const spanIn = (
   const span = { from: momentIn(body, "from", zone), to: momentIn(body, "to", zone) }
   if (span.to.at < span.from.at) return Effect.fail(invalidField("to", reversed_text))
   return daysInclusive(dayOfMoment(span.from, zone), dayOfMoment(span.to, zone)) - 1 > days_max
-    ? Effect.fail(invalidField("to", `The window must not be longer than ${days_max} days.`))
+    ? Effect.fail(invalidField("to", tooLong(days_max)))
     : Effect.succeed(span)
 }
+
+/** What is said of a window that the setting forbids: how long it may be, and where that is changed. */
+export const tooLong = (days_max: number): string =>
+  `The window must not be longer than ${days_max} days (setting availability.span_max_days).`
 
 const marginMillis = 2 * 86_400_000
 /** The window with two days before and after: every slot and every local day that meets it lies inside. */

@@ -145,6 +145,7 @@ const invoiceColumns = {
 export const invoices = table("invoices", invoiceColumns, {
   visibility: seen,
   named_by: ["number", "subject"],
+  searched: { columns: ["number", "subject", "reference"] },
   bookkeeping: ["overdue_told_at", "billed_to", "billed_by", "vat_reports"],
   days: ["issued_at", "due_at"],
   soft_delete: true,

@@ -19,6 +19,25 @@ export interface FeedActivity {
   readonly owner: { readonly name: string; readonly email: string | null } | null
 }
 
+/** What a calendar shows at a time, whatever it is of. */
+export interface FeedEntry {
+  /** The left-hand side of its UID: stable as long as the thing is there. */
+  readonly uid: string
+  readonly subject: string
+  readonly location: string | null
+  readonly description: string | null
+  readonly starts_at: string
+  /** None: half an hour, or the whole day where it begins with one. */
+  readonly ends_at: string | null
+  /** The clock that decides whether it fills whole days. */
+  readonly zone: string
+  readonly is_cancelled: boolean
+  readonly is_completed: boolean
+  /** Nobody is busy because of it. */
+  readonly is_free: boolean
+  readonly owner: FeedActivity["owner"]
+}
+
 export interface FeedFacts {
   readonly generated_at: string
   /** Right-hand side of the UIDs: the host of the configured address (`uidHost`). */
@@ -43,21 +62,31 @@ export const feedStart = (generated_at: string): string => {
   return moment.toISOString()
 }
 
-/** The whole VCALENDAR: lines of at most 75 octets, each ended by CRLF, without activities outside the window. */
-export const calendarFeed = (activities: ReadonlyArray<FeedActivity>, facts: FeedFacts): string => {
+/**
+ * The whole VCALENDAR: lines of at most 75 octets, each ended by CRLF, without activities outside the window. `others`
+ * are in it already.
+ */
+export const calendarFeed = (
+  activities: ReadonlyArray<FeedActivity>,
+  facts: FeedFacts,
+  others: ReadonlyArray<FeedEntry> = []
+): string => {
   const since = feedStart(facts.generated_at)
   const scheduled = activities
     .filter((activity): activity is ScheduledActivity => activity.starts_at !== null && activity.starts_at >= since)
-    .sort((one, other) =>
-      one.starts_at < other.starts_at ? -1 : one.starts_at > other.starts_at ? 1 : one.id - other.id
-    )
+    .sort((one, other) => one.id - other.id)
+    .map((activity) => entryOf(activity, facts.zone))
+  // Sorting keeps the order of those that begin at once.
+  const entries = [...scheduled, ...others].sort((one, other) =>
+    one.starts_at < other.starts_at ? -1 : one.starts_at > other.starts_at ? 1 : 0
+  )
   const lines = [
     "BEGIN:VCALENDAR",
     textLine("VERSION", "2.0"),
     textLine("PRODID", "-//Flightcase//Calendar//EN"),
     textLine("CALSCALE", "GREGORIAN"),
     textLine("X-WR-CALNAME", facts.calendar_name),
-    ...scheduled.flatMap((activity) => eventLines(activity, facts)),
+    ...entries.flatMap((entry) => eventLines(entry, facts)),
     "END:VCALENDAR"
   ]
   return lines.map((line) => `${folded(line)}\r\n`).join("")
@@ -68,26 +97,35 @@ type ScheduledActivity = FeedActivity & { readonly starts_at: string }
 const completed = 2002,
   cancelled = 2003
 
-const eventLines = (activity: ScheduledActivity, facts: FeedFacts): ReadonlyArray<string> => [
+const entryOf = (activity: ScheduledActivity, zone: string): FeedEntry => ({
+  ...activity,
+  uid: `activity-${activity.id}`,
+  zone,
+  is_cancelled: activity.status_id === cancelled,
+  is_completed: activity.status_id === completed,
+  is_free: activity.time_status === 0
+})
+
+const eventLines = (entry: FeedEntry, facts: FeedFacts): ReadonlyArray<string> => [
   "BEGIN:VEVENT",
-  textLine("UID", `activity-${activity.id}@${facts.host}`),
+  textLine("UID", `${entry.uid}@${facts.host}`),
   instantLine("DTSTAMP", millisOf(facts.generated_at)),
-  ...timeLines(activity, facts.zone),
-  textLine("SUMMARY", activity.subject),
-  ...filledLine("LOCATION", activity.location),
-  ...filledLine("DESCRIPTION", activity.description),
-  textLine("STATUS", activity.status_id === cancelled ? "CANCELLED" : "CONFIRMED"),
-  ...(activity.status_id === completed ? ["X-COMPLETED:TRUE"] : []),
-  textLine("TRANSP", activity.time_status === 0 ? "TRANSPARENT" : "OPAQUE"),
-  ...organizerLine(activity.owner),
+  ...timeLines(entry),
+  textLine("SUMMARY", entry.subject),
+  ...filledLine("LOCATION", entry.location),
+  ...filledLine("DESCRIPTION", entry.description),
+  textLine("STATUS", entry.is_cancelled ? "CANCELLED" : "CONFIRMED"),
+  ...(entry.is_completed ? ["X-COMPLETED:TRUE"] : []),
+  textLine("TRANSP", entry.is_free ? "TRANSPARENT" : "OPAQUE"),
+  ...organizerLine(entry.owner),
   "END:VEVENT"
 ]
 
 const halfHourMillis = 1_800_000
 
-const timeLines = (activity: ScheduledActivity, zone: string): ReadonlyArray<string> => {
-  const starts = wholeSecond(activity.starts_at)
-  const ends = activity.ends_at === null ? undefined : wholeSecond(activity.ends_at)
+const timeLines = ({ ends_at, starts_at, zone }: FeedEntry): ReadonlyArray<string> => {
+  const starts = wholeSecond(starts_at)
+  const ends = ends_at === null ? undefined : wholeSecond(ends_at)
   const days = wholeDays(starts, ends, zone)
   if (days !== undefined) return [dateLine("DTSTART", days.first), dateLine("DTEND", days.after)]
   // The format needs an end later than the start: without one the event lasts half an hour.

@@ -1,3 +1,5 @@
+import { type CalendarKind, kindsText } from "./kinds.ts"
+
 /** What a feed is called and sent as; its text is made in feed.ts, which is loaded for it. */
 const feedFileName = "flightcase-calendar.ics"
 export const feedHeaders = {
@@ -5,5 +7,15 @@ export const feedHeaders = {
   "content-disposition": `inline; filename=${feedFileName}`
 }
 
-/** The calendar's name: everybody's, or one person's. */
-export const feedName = (user_name: string | null): string => `Flightcase — ${user_name ?? "All Activities"}`
+const titles: { readonly [K in CalendarKind]: string } = {
+  activities: "Activities",
+  orders: "Orders",
+  dispatch: "Dispatch",
+  returns: "Returns"
+}
+/** The calendar's name: everybody's, or one person's, and what it holds beside activities. */
+export const feedName = (user_name: string | null, kinds: ReadonlyArray<CalendarKind> = ["activities"]): string => {
+  const held = kinds.map((kind) => titles[kind]).join(", ")
+  const is_plain = kindsText(kinds) === undefined
+  return `Flightcase — ${user_name === null ? `All ${held}` : is_plain ? user_name : `${user_name}: ${held}`}`
+}

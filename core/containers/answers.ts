@@ -1,6 +1,7 @@
 /** Answers: the manifest of a container and the check of what came back (rules/availability 8.6). */
 import { boolean, choice, integer, list, text, timestamp } from "../kernel/field.ts"
 import * as Shown from "../kernel/answer-schema.ts"
+import { service_states } from "../service/service.ts"
 import { containers } from "../packing/schema.ts"
 
 const { barcode, name, scan_mode, sealed_at, sealed_by_user_id, status } = containers.columns
@@ -28,6 +29,7 @@ const own = {
     product_name: text({ nullable: true }),
     asset_number: text({ nullable: true }),
     serial_number: text({ nullable: true }),
+    service_state: choice(service_states),
     position: text({ nullable: true }),
     packed_at: timestamp(),
     packed_by_user_id: integer({ nullable: true })

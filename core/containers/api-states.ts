@@ -8,11 +8,18 @@ import { assetConflicts } from "../availability/assets-query.ts"
 import { command, get } from "../kernel/endpoint.ts"
 import { list, longText, ref, text } from "../kernel/field.ts"
 import { invalidField } from "../kernel/rejection.ts"
-import { created, ok, withMore } from "../kernel/resource.ts"
+import { created, noContent, ok, withMore } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
 import { openEnd } from "../values/time.ts"
 import { loadTarget, loadUnits, type ContainerFacts } from "./facts.ts"
-import { dissolveContainer, dissolvedResult, sealContainer, startRepack, unsealContainer } from "./lifecycle.ts"
+import {
+  deleteContainer,
+  dissolveContainer,
+  dissolvedResult,
+  sealContainer,
+  startRepack,
+  unsealContainer
+} from "./lifecycle.ts"
 import { loadManifest } from "./manifest-query.ts"
 import { manifest } from "./manifest.ts"
 import { repackUnit } from "./pack.ts"
@@ -131,6 +138,33 @@ const dissolving = command("POST", `${one}/dissolve`, {
     Effect.map(renderContainer(input, id, ok), (answer) => withMore(answer, { meta: { warnings } }))
 })
 
+const deleting = command("DELETE", one, {
+  name: "containers.delete",
+  summary: "Forget a dissolved container that never went out",
+  ...write_access("dissolve"),
+  params: oneContainer,
+  fields: {},
+  streams: streamsOfMovement(),
+  facts: ({ rows: { container } }) =>
+    Effect.gen(function* () {
+      const store = yield* Store
+      const from = yield* store.find(container_items, { transferred_to_container_id: container.id }, { limit: 1 })
+      return {
+        items: yield* store.find(container_items, { container_id: container.id }),
+        followers: [
+          ...(yield* store.find(containers, { previous_container_id: container.id }, { limit: 1 })),
+          ...(yield* store.find(containers, { parent_container_id: container.id }, { limit: 1 })),
+          ...(yield* store.getMany(
+            containers,
+            from.map((item) => item.container_id)
+          ))
+        ]
+      }
+    }),
+  decide: ({ followers, items }, { rows }) => deleteContainer(rows.container, items, followers),
+  respond: () => Effect.succeed(noContent)
+})
+
 const startingRepack = command("POST", `${base}/repack/start`, {
   answer: containerShown,
   success_status: 201,
@@ -191,4 +225,4 @@ const repacking = command("POST", `${one}/repack`, {
     Effect.map(itemsShown(input, [result.id]), (items) => created({ container_item: firstOf(items) }))
 })
 
-export const stateEndpoints = [compliance, sealing, unsealing, dissolving, startingRepack, repacking]
+export const stateEndpoints = [compliance, sealing, unsealing, dissolving, deleting, startingRepack, repacking]

@@ -7,9 +7,10 @@ import type { DecideContext, Decided } from "../kernel/endpoint.ts"
 import { type NewEvent, streamOf } from "../kernel/event.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { invalidField, type Rejection } from "../kernel/rejection.ts"
-import { type DecisionState, liveLines, stockedProductOf, unitsOf, withLine } from "../opportunities/aggregate.ts"
+import { type DecisionState, liveLines, stockedProductOf, withLine } from "../opportunities/aggregate.ts"
 import { checking, dispatching, moveUnits, returning } from "../opportunities/units/lifecycle.ts"
 import { allocate } from "../opportunities/units/decide.ts"
+import { ownUnits } from "../opportunities/units/parts.ts"
 import { type AssignmentRow, checked_in, dispatched, on_hire, prepared } from "../opportunities/units/schema.ts"
 import type { ItemRow } from "../opportunities/lines/schema.ts"
 import { statusNameOf } from "../opportunities/status/statuses.ts"
@@ -17,6 +18,7 @@ import type { StockLevelRow } from "../stock/schema.ts"
 import { openEnd } from "../values/time.ts"
 import { cameBack, checkinVerified, containerDispatched, repackStarted } from "./events.ts"
 import type { ContainerFacts } from "./facts.ts"
+import { outOfServiceInside } from "./lifecycle.ts"
 import { verification } from "./manifest.ts"
 import type { ContainerRow } from "../packing/schema.ts"
 import { integer } from "../kernel/field.ts"
@@ -34,6 +36,10 @@ const refuse = (field: string, text: string): Result.Result<never, Rejection> =>
 const goes_out: ReadonlySet<string> = new Set(["active", "dispatched", "on_hire"])
 /** Source type of the demand on the case itself, made where no line of the order asks for it. */
 const case_source = "container_case"
+
+/** Goes out and comes back as one piece, not as the units that are in it. */
+export const isKit = ({ as_case, container }: Pick<ContainerFacts, "as_case" | "container">): boolean =>
+  !container.is_temporary && (as_case.container_mode === "kit" || as_case.container_mode === "hybrid")
 
 export interface DispatchFacts {
   readonly target: ContainerFacts
@@ -58,13 +64,12 @@ export const dispatchContainer = (
       housing,
       known,
       target: {
-        as_case,
         chain: [, parent],
         container
       }
     } = facts
     const { header } = known.opportunity
-    if (container.is_temporary || (as_case.container_mode !== "kit" && as_case.container_mode !== "hybrid")) {
+    if (!isKit(facts.target)) {
       return yield* refuse(
         "container",
         "Only kits go out as one piece; what is in other containers goes out unit by unit."
@@ -72,6 +77,8 @@ export const dispatchContainer = (
     }
     if (container.status !== "sealed")
       return yield* refuse("container", `The container is ${container.status}; only sealed ones are dispatched.`)
+    const broken = outOfServiceInside(facts.target)
+    if (broken !== undefined) return yield* refuse("container", broken)
     if (parent !== undefined)
       return yield* refuse(
         "container",
@@ -140,7 +147,7 @@ const caseOut = (
     if (unit !== undefined && unit.status > prepared) return { events: [], meta: null }
     // The first line with room for a unit; without one, allocating to the first line gives the refusal.
     const line =
-      lines.find((one) => unitsOf(known.opportunity, one.id).length < Math.ceil(Number(one.quantity))) ?? lines[0]
+      lines.find((one) => ownUnits(known, known.opportunity, one).length < Math.ceil(Number(one.quantity))) ?? lines[0]
     const given =
       unit !== undefined || line === undefined
         ? undefined
@@ -162,7 +169,11 @@ const caseOut = (
   })
 
 /** The opportunity after these events of an allocation. */
-const knownAfter = (known: DecisionState, events: ReadonlyArray<NewEvent>, context: DecideContext): DecisionState => {
+export const knownAfter = (
+  known: DecisionState,
+  events: ReadonlyArray<NewEvent>,
+  context: DecideContext
+): DecisionState => {
   let { opportunity } = known
   for (const { data, type } of events) {
     if (type === "opportunity.asset_allocated") {
@@ -181,11 +192,11 @@ const knownAfter = (known: DecisionState, events: ReadonlyArray<NewEvent>, conte
 }
 
 /** The end of the order; no known end where it is over when the case leaves. */
-const endOfDemand = ({ opportunity: { header } }: DecisionState, from: string): string =>
+export const endOfDemand = ({ opportunity: { header } }: DecisionState, from: string): string =>
   header.ends_at === null || header.ends_at <= from ? openEnd : header.ends_at
 
 /** A demand on the case alone, in the container's stream. */
-const caseDemanded = (
+export const caseDemanded = (
   container: ContainerRow,
   housing: StockLevelRow,
   from: string,
@@ -234,23 +245,27 @@ export const returnContainer = (
   Result.gen(function* () {
     const {
       known,
-      target: { container, product }
+      target: { container, items, product }
     } = facts
     if (container.status !== "dispatched")
       return yield* refuse("container", `The container is ${container.status}; only dispatched ones come back.`)
     if (container.dispatched_at !== null && returned_at < container.dispatched_at) {
       return yield* refuse("returned_at", "The returned at field must not be before the container went out.")
     }
-    const unit = known?.opportunity.units.find(
-      (one) =>
-        one.stock_level_id === container.serialised_item_id && (one.status === dispatched || one.status === on_hire)
-    )
+    // What is in a box went out unit by unit; a kit went out as its case.
+    const inside = isKit(facts.target) ? [] : items.map((item) => item.serialised_item_id)
+    const units =
+      known?.opportunity.units.filter(
+        (one) =>
+          (one.stock_level_id === container.serialised_item_id || inside.includes(one.stock_level_id)) &&
+          (one.status === dispatched || one.status === on_hire)
+      ) ?? []
     const back =
-      known === undefined || unit === undefined
+      known === undefined || units.length === 0
         ? undefined
         : yield* moveUnits(
             known,
-            [{ unit, field: "container" }],
+            units.map((unit) => ({ unit, field: "container" })),
             [
               returning(returned_at, { received_by: context.viewer.user_id || null, return_store_id: null }),
               ...(condition === null

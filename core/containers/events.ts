@@ -1,6 +1,6 @@
 /** Events of containers and of the units packed in them (rules/availability 8). */
 import { Schema } from "effect"
-import { type RowChange, update, updateWhere } from "../kernel/row-change.ts"
+import { remove, type RowChange, update, updateWhere } from "../kernel/row-change.ts"
 import { type AnyEventType, eventType } from "../kernel/event-type.ts"
 import { type ProjectionContext, type NewEvent, streamOf } from "../kernel/event.ts"
 import { rowEvents, rowMade, rowUpdated, updatedEvent } from "../kernel/crud-resource.ts"
@@ -104,6 +104,13 @@ export const itemUnpacked = (
     transferred_to_container_id
   })
 
+export const itemForgotten = eventType("container.item.deleted", {
+  meaning: "What was packed in a deleted container was forgotten with it.",
+  data: () => Schema.Struct({ id: Schema.Int, container_id: Schema.Int }),
+  stream: ofContainer,
+  project: ({ id }) => [remove(container_items, id)]
+})
+
 const itemRepackedEvent = eventType("container.repack.item", {
   meaning: "A unit was seen again in its container after the return, in the place named.",
   data: () =>
@@ -163,6 +170,7 @@ export const containerEvents: ReadonlyArray<AnyEventType> = [
   repackStarted,
   itemPacked,
   itemUnpackedEvent,
+  itemForgotten,
   itemRepackedEvent,
   checkinVerifiedEvent
 ]

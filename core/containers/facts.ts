@@ -8,6 +8,7 @@ import { bindings, columnList } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
 import { product_components } from "../kits/schema.ts"
 import { type ProductRow, products } from "../products/schema.ts"
+import { out_of_service_states } from "../service/service.ts"
 import { type StockLevelRow, stock_levels } from "../stock/schema.ts"
 import { openEnd } from "../values/time.ts"
 import { type CaseProduct, caseOf } from "../kits/case.ts"
@@ -31,6 +32,8 @@ export interface ContainerFacts {
   readonly nesting_max: number
   /** What is in it now. */
   readonly items: ReadonlyArray<ContainerItemRow>
+  /** Units in it that are out of service; absent: none. */
+  readonly unfit?: ReadonlyArray<StockLevelRow>
 }
 /** A unit to be packed, unpacked or transferred. */
 export interface Unit {
@@ -92,6 +95,12 @@ export const loadTargets = Effect.fnUntraced(function* (
     yield* store.find(container_items, { container_id: of.map((one) => one.id), unpacked_at: null }),
     (one) => one.container_id
   )
+  const unfit = new Map(
+    (yield* store.find(stock_levels, {
+      id: [...items.values()].flat().map((item) => item.serialised_item_id),
+      service_state: out_of_service_states
+    })).map((level) => [level.id, level])
+  )
   return chains.map((chain) => {
     const [container] = chain
     const product = container.product_id === null ? undefined : found.get(container.product_id)
@@ -104,7 +113,8 @@ export const loadTargets = Effect.fnUntraced(function* (
         product === undefined ? [] : (components.get(product.id) ?? [])
       ),
       nesting_max: found.get(lastOf(chain).product_id ?? 0)?.container_max_nesting_depth ?? default_nesting_depth,
-      items: items.get(container.id) ?? []
+      items: items.get(container.id) ?? [],
+      unfit: (items.get(container.id) ?? []).flatMap((item) => unfit.get(item.serialised_item_id) ?? [])
     }
   })
 })

@@ -3,12 +3,13 @@ import { Result } from "effect"
 import type { DemandRow } from "../demands/schema.ts"
 import type { DecideContext, Decided } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
-import { createdEvent, initialRow, updatedEvent } from "../kernel/crud-resource.ts"
+import { createdEvent, deletedEvent, initialRow, updatedEvent } from "../kernel/crud-resource.ts"
 import { invalidField, type Rejection } from "../kernel/rejection.ts"
 import { type ProductRow, serialised } from "../products/schema.ts"
 import type { StockLevelRow } from "../stock/schema.ts"
 import { millisOf } from "../values/time.ts"
-import { containerDissolved, containerSealed, containerUnsealed, repackStarted } from "./events.ts"
+import { outOfServiceText } from "../service/service.ts"
+import { containerDissolved, containerSealed, containerUnsealed, itemForgotten, repackStarted } from "./events.ts"
 import type { ContainerFacts, Unit } from "./facts.ts"
 import { leaving, transferEvents, targetRejection, wrongStatus } from "./pack.ts"
 import { type ContainerItemRow, type ContainerRow, containers } from "../packing/schema.ts"
@@ -159,6 +160,8 @@ export const sealContainer = (
   const open = nested.find((one) => one.status === "open")
   if (open !== undefined)
     return refuse("container", `The container ${open.name} inside it is still open; seal that one first.`)
+  const broken = outOfServiceInside(target)
+  if (broken !== undefined) return refuse("container", broken)
   const gap = container.scan_mode === "strict" ? templateGap(target) : undefined
   if (gap !== undefined) return refuse("container", gap)
   return Result.succeed({
@@ -169,11 +172,21 @@ export const sealContainer = (
         sealed_at: context.now,
         sealed_by_user_id: context.viewer.user_id || null,
         repack_started_at: null,
+        ...(container.unsealed_reason === null ? {} : { unsealed_reason: null }),
         ...(notes === null ? {} : { notes })
       })
     ],
     result: { id: container.id }
   })
+}
+
+/** The first unit inside that is out of service, with the way out; undefined where all are fit. */
+export const outOfServiceInside = ({ unfit = [] }: Pick<ContainerFacts, "unfit">): string | undefined => {
+  const [unit] = unfit
+  const entry = unit?.out_of_service[0]
+  if (unit === undefined || entry === undefined) return undefined
+  const name = unit.asset_number ?? unit.serial_number ?? `Unit ${unit.id}`
+  return `${name} inside ${outOfServiceText(entry)}; take it out, or release it first.`
 }
 
 /** Why a strict container is not complete; undefined when every slot is filled and nothing else is inside. */
@@ -214,7 +227,8 @@ export const unsealContainer = (
         id: container.id,
         status: "open",
         unsealed_at: context.now,
-        unsealed_by_user_id: context.viewer.user_id || null
+        unsealed_by_user_id: context.viewer.user_id || null,
+        ...(container.unsealed_reason === null ? {} : { unsealed_reason: null })
       })
     ],
     result: { id: container.id }
@@ -291,6 +305,30 @@ const dissolveWarnings = (
   ),
   ...(parent === undefined ? [] : [`Its case is still packed in ${parent.name} (${parent.id}).`])
 ]
+
+/**
+ * Forgets a dissolved container, with what was packed in it. 422 `container` while it is in use, and where it went out
+ * with an order or another one followed it: such a row is a record.
+ */
+export const deleteContainer = (
+  container: ContainerRow,
+  items: ReadonlyArray<ContainerItemRow>,
+  followers: ReadonlyArray<ContainerRow>
+): Decided => {
+  if (container.status !== "dissolved")
+    return refuse("container", `The container is ${container.status}; dissolve it first.`)
+  if (container.dispatched_at !== null || container.opportunity_id !== null)
+    return refuse("container", "The container was out with an order; it stays as a record of that.")
+  const [follower] = followers
+  if (follower !== undefined) return refuse("container", `Container ${follower.id} (${follower.name}) refers to it.`)
+  return Result.succeed({
+    events: [
+      ...items.map(({ container_id, id }) => itemForgotten.make({ id, container_id })),
+      deletedEvent(containers, container.id, container)
+    ],
+    result: { id: container.id }
+  })
+}
 
 export interface RepackStart {
   readonly name: string | null

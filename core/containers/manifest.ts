@@ -1,10 +1,12 @@
 /** The manifest of a closed container and the check of what came back (rules/availability 8.6). */
 import type { ContainerItemRow, ContainerRow } from "../packing/schema.ts"
+import type { ServiceState } from "../service/service.ts"
 import type { Manifest, verificationShown } from "./answers.ts"
 
 export interface UnitName {
   readonly asset_number: string | null
   readonly serial_number: string | null
+  readonly service_state?: ServiceState
 }
 export interface ManifestResult {
   readonly container: ContainerRow
@@ -23,20 +25,24 @@ export interface Names {
 }
 
 /**
- * The manifest, nested containers included. Compliant: every slot is filled, in this container and in all inside it.
+ * The manifest, nested containers included. Compliant: every slot is filled by units that are in service, and
+ * no other is inside, in this container and in all inside it.
  */
 export const manifest = (of: ManifestResult, names: Names): Manifest => {
   const { container, items } = of
+  const stateOf = (item: ContainerItemRow): ServiceState =>
+    names.units.get(item.serialised_item_id)?.service_state ?? "in_service"
   const slots = of.slots.map((slot) => {
     const required = Math.ceil(slot.quantity),
-      packed = items.filter((item) => item.product_id === slot.product_id).length
+      inside = items.filter((item) => item.product_id === slot.product_id),
+      packed = inside.length
     return {
       product_id: slot.product_id,
       product_name: names.products.get(slot.product_id) ?? null,
       binding: slot.binding,
       required,
       packed,
-      satisfied: packed >= required
+      satisfied: inside.filter((item) => stateOf(item) === "in_service").length >= required
     }
   })
   const nested = of.nested.map((one) => manifest(one, names))
@@ -51,7 +57,11 @@ export const manifest = (of: ManifestResult, names: Names): Manifest => {
     scan_mode: container.scan_mode,
     sealed_at: container.sealed_at,
     sealed_by_user_id: container.sealed_by_user_id,
-    is_compliant: slots.every((slot) => slot.satisfied) && !has_unlisted && nested.every((one) => one.is_compliant),
+    is_compliant:
+      slots.every((slot) => slot.satisfied) &&
+      !has_unlisted &&
+      items.every((item) => stateOf(item) === "in_service") &&
+      nested.every((one) => one.is_compliant),
     slots,
     items: items.map((item) => ({
       container_item_id: item.id,
@@ -60,6 +70,7 @@ export const manifest = (of: ManifestResult, names: Names): Manifest => {
       product_name: names.products.get(item.product_id) ?? null,
       asset_number: names.units.get(item.serialised_item_id)?.asset_number ?? null,
       serial_number: names.units.get(item.serialised_item_id)?.serial_number ?? null,
+      service_state: stateOf(item),
       position: item.position,
       packed_at: item.packed_at,
       packed_by_user_id: item.packed_by_user_id

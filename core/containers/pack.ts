@@ -8,6 +8,7 @@ import type { NewEvent } from "../kernel/event.ts"
 import { updatedEvent } from "../kernel/crud-resource.ts"
 import { invalid, invalidField, type Rejection } from "../kernel/rejection.ts"
 import { serialised } from "../products/schema.ts"
+import { outOfServiceText } from "../service/service.ts"
 import { stock_levels } from "../stock/schema.ts"
 import { itemPacked, itemRepacked, itemUnpacked, nestedUnder } from "./events.ts"
 import type { ContainerFacts, Unit } from "./facts.ts"
@@ -61,6 +62,8 @@ export const reasonNotPackable = (unit: Unit, target: ContainerFacts, moving = f
       : `The unit is already packed in container ${membership.container_id}.`
   }
   if (level.is_gone || level.given_back_at !== null) return "The unit is no longer in stock."
+  const [out] = level.out_of_service
+  if (out !== undefined) return `The unit ${outOfServiceText(out)}; release it first.`
   if (level.is_sub_hired && isPackedUnitHeld(target.as_case, level.product_id))
     return (
       `The unit is sub-hired${level.ends_at === null ? "" : ` until ${level.ends_at}`}; ` +

@@ -50,7 +50,7 @@ export const demands = table(
     returned_at: timestamp({ nullable: true }),
     checked_at: timestamp({ nullable: true }),
     opportunity_id: ref("opportunities", { nullable: true, live: false, on_delete: "keep" }),
-    container_id: ref("containers", { nullable: true, on_delete: "keep" }),
+    container_id: ref("containers", { nullable: true, on_delete: "handled" }),
     /**
      * The last instant at which the row can change any figure; null if it changes none. An index over it finds the
      * demands that matter to a window, however many older ones there are.

@@ -1,4 +1,6 @@
 /** The types of documents, and what each is made of (rules/billing 3). */
+import type { InvoiceRow } from "../billing/schema.ts"
+
 export const documentable_types = {
   Opportunity: "Opportunity",
   Invoice: "Invoice",
@@ -43,3 +45,7 @@ export type DocumentType = keyof typeof document_types
 
 /** Orders to suppliers name what the house pays: their papers are for those who see costs. */
 export const names_costs: ReadonlySet<DocumentType> = new Set<DocumentType>(["purchase_order"])
+
+/** The type whose layout an invoice is drawn in where nobody names one. */
+export const typeOfInvoice = ({ type }: Pick<InvoiceRow, "type">): DocumentType =>
+  type === "standard" ? "invoice" : type === "deposit" ? "deposit_invoice" : "proforma_invoice"

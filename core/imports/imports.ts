@@ -1,6 +1,66 @@
-/** The imports of catalogues. */
+/** The imports of catalogues and of customers. What they do is loaded when one is asked for. */
 import type { Slice } from "../kernel/catalogue.ts"
-import { importProducts } from "./products.ts"
-import { importRateDefinitions } from "./rate-definitions.ts"
+import { command } from "../kernel/endpoint.ts"
+import { later, withRules } from "../kernel/later.ts"
+import { memberImportFields } from "./member-fields.ts"
+import { answerVerdicts, checkRows, importFields, verdictsResult, verdictsShown } from "./rows.ts"
 
-export const importsSlice: Slice = { name: "imports", endpoints: [importProducts, importRateDefinitions] }
+const ofProducts = later(() => import("./products.ts"))
+const ofMembers = later(() => import("./members.ts"))
+const ofRates = later(() => import("./rate-definitions.ts"))
+
+const importProducts = command("POST", "/api/v1/products/import", {
+  answer: verdictsShown,
+  name: "products.import",
+  summary: "Make and change many products, with groups, stock and rates; a verdict for each row",
+  ability: "products:write",
+  permission: "products.create",
+  fields: importFields,
+  split_by: "rows",
+  check: checkRows,
+  // One at a time: two imports of the same catalogue at once would make everything twice.
+  streams: () => ["import:products", "compositions"],
+  facts: (input) => withRules(ofProducts, ({ productFacts }) => productFacts(input)),
+  decide: ({ known, rules }, input, context) => rules.decideProducts(known, input, context),
+  result: verdictsResult,
+  respond: answerVerdicts
+})
+
+const importRateDefinitions = command("POST", "/api/v1/rate_definitions/import", {
+  answer: verdictsShown,
+  name: "rate_definitions.import",
+  summary:
+    "Make and change many rate definitions, also by the names of another system's engines; a verdict for each row",
+  ability: "rates:write",
+  permission: "rates.create",
+  fields: importFields,
+  split_by: "rows",
+  check: checkRows,
+  streams: () => ["import:rate_definitions"],
+  facts: (input) => withRules(ofRates, ({ definitionFacts }) => definitionFacts(input)),
+  decide: ({ known, rules }, input, context) => rules.decideDefinitions(known, input, context),
+  result: verdictsResult,
+  respond: answerVerdicts
+})
+
+const importMembers = command("POST", "/api/v1/members/import", {
+  answer: verdictsShown,
+  name: "members.import",
+  summary: "Make and change many members, with addresses, e-mails, phones, links and contacts; a verdict for each row",
+  ability: "members:write",
+  permission: "members.create",
+  fields: memberImportFields,
+  split_by: "rows",
+  check: checkRows,
+  // One at a time: two imports of the same customers at once would make everybody twice.
+  streams: () => ["import:members"],
+  facts: (input) => withRules(ofMembers, ({ memberFacts }) => memberFacts(input)),
+  decide: ({ known, rules }, input, context) => rules.decideMembers(known, input, context),
+  result: verdictsResult,
+  respond: answerVerdicts
+})
+
+export const importsSlice: Slice = {
+  name: "imports",
+  endpoints: [importProducts, importRateDefinitions, importMembers]
+}

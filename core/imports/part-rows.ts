@@ -10,7 +10,7 @@ import type { Composed } from "../kits/graph.ts"
 import { componentFields, type ComponentRow, product_components } from "../kits/schema.ts"
 import { productFields, type ProductRow, products } from "../products/schema.ts"
 import { Result } from "effect"
-import { textCell } from "./product-columns.ts"
+import { textCell } from "./cells.ts"
 
 const partFields = { quantity: componentFields.quantity, binding: componentFields.binding }
 const itself = "This is the product itself."

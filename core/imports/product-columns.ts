@@ -1,9 +1,10 @@
 /** The columns of a product import: names and other names, words of spreadsheets, and how a row is read. */
 import type { Fields } from "../kernel/field.ts"
-import { readFields, isStorableText, type Values } from "../kernel/input.ts"
+import { readFields, type Values } from "../kernel/input.ts"
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
 import type { FieldErrors } from "../kernel/rejection.ts"
 import { type ProductRow, product_types, productFields } from "../products/schema.ts"
+import { cellValue } from "./cells.ts"
 import type { Columns } from "./rows.ts"
 
 const {
@@ -71,8 +72,6 @@ export const productColumns: Columns = {
   spread: new Set(["stock", "rate", "custom_fields"])
 }
 
-const yes = new Set(["yes", "y", "true", "t", "1", "on"])
-const no = new Set(["no", "n", "false", "f", "0", "off"])
 const stockMethods: { readonly [word: string]: number } = {
   bulk: 1,
   serialised: 2,
@@ -84,23 +83,15 @@ const stockTypes: { readonly [word: string]: number } = { rental: 1, sale: 2, bo
 
 /** A cell of a spreadsheet as the value a request would hold: `yes` as true, `Serialised` as 2. */
 const asWritten = (column: string, cell: Json): Json => {
-  const kind = ownColumns[column]?.type.kind
-  if (kind === "text" && typeof cell === "number") return String(cell)
-  if (typeof cell !== "string") return cell
+  if (typeof cell !== "string") return cellValue(ownColumns, column, cell)
   const word = cell.trim().toLowerCase()
-  if (kind === "boolean") return yes.has(word) ? true : no.has(word) ? false : cell
   if (column === "stock_method") return stockMethods[word] ?? cell
   if (column === "allowed_stock_type") return stockTypes[word] ?? cell
-  if (column === "tag_list")
-    return cell
-      .split(/[,;]/)
-      .map((tag) => tag.trim())
-      .filter((tag) => tag !== "")
   if (column === "product_type")
     return (
       Object.entries(product_types).find(([, label]) => label.toLowerCase() === word)?.[0] ?? word.replaceAll(" ", "_")
     )
-  return cell
+  return cellValue(ownColumns, column, cell)
 }
 
 export interface ReadProduct {
@@ -145,14 +136,4 @@ export const readProduct = (cells: JsonObject, before: ProductRow | undefined, b
     tax_class: word("tax_class"),
     custom_fields: custom !== undefined && isJsonObject(custom) ? custom : undefined
   }
-}
-
-/** A cell that identifies a row, as text: a sku may come as a number. Undefined for anything that cannot be stored. */
-export const textCell = (cells: JsonObject, column: string): string | undefined => {
-  const cell = cells[column]
-  return typeof cell === "string" && isStorableText(cell)
-    ? cell.trim()
-    : typeof cell === "number"
-      ? String(cell)
-      : undefined
 }

@@ -18,7 +18,8 @@ import { type StockLevelRow, stock_levels } from "../stock/schema.ts"
 import { type StoreRow, stores } from "../stores/stores.ts"
 import type { Group } from "./group-path.ts"
 import { partsIn } from "./part-rows.ts"
-import { productColumns, textCell } from "./product-columns.ts"
+import { textCell } from "./cells.ts"
+import { productColumns } from "./product-columns.ts"
 import { type ImportContext, type importFields, readRows, type Row } from "./rows.ts"
 
 export interface ProductFacts extends ImportContext {

@@ -1,6 +1,6 @@
 /** POST /products/import: many products with their groups, stock, rates and components, in batches. */
 import { kitDepthIn } from "../kits/settings.ts"
-import { command, type DecideContext, type Input } from "../kernel/endpoint.ts"
+import type { DecideContext, Input } from "../kernel/endpoint.ts"
 import type { NewEvent } from "../kernel/event.ts"
 import { readCustomFields } from "../kernel/custom-field.ts"
 import type { JsonObject } from "../kernel/json.ts"
@@ -13,23 +13,15 @@ import type { Composed } from "../kits/graph.ts"
 import { bulk, productFields, type ProductRow, products } from "../products/schema.ts"
 import { type GroupPlan, type GroupTree, groupTree, makeGroups, planGroup } from "./group-path.ts"
 import { partEvents, type PartsPlan, planParts } from "./part-rows.ts"
-import { type ReadProduct, readProduct, textCell } from "./product-columns.ts"
-import { type ProductFacts, productFacts } from "./product-facts.ts"
+import { textCell } from "./cells.ts"
+import { type ReadProduct, readProduct } from "./product-columns.ts"
+import type { ProductFacts } from "./product-facts.ts"
 import { type Definitions, definitionsOf, planRates, rateEvents, type RatesPlan } from "./rate-rows.ts"
-import {
-  answerVerdicts,
-  verdictsResult,
-  verdictsShown,
-  checkRows,
-  decideRows,
-  importContext,
-  importFields,
-  type Plan,
-  rejectedPlan,
-  type Row
-} from "./rows.ts"
+import { decideRows, importContext, type importFields, type Plan, rejectedPlan, type Row } from "./rows.ts"
 import { planStock, stockEvents, type StockFacts, type StockPlan, type UnitNumbers, unitNumbers } from "./stock-rows.ts"
 import type { VerdictsDecided } from "./rows.ts"
+
+export { productFacts } from "./product-facts.ts"
 
 /** Facts of the batch, and what earlier rows of it have made. */
 interface Working {
@@ -262,20 +254,3 @@ const remember = (product: ProductRow, { bySku, byName }: Working): void => {
   if (product.sku !== null) bySku.set(product.sku, [...(bySku.get(product.sku) ?? []), product])
   byName.set(product.name, [...(byName.get(product.name) ?? []), product])
 }
-
-export const importProducts = command("POST", "/api/v1/products/import", {
-  answer: verdictsShown,
-  name: "products.import",
-  summary: "Make and change many products, with groups, stock and rates; a verdict for each row",
-  ability: "products:write",
-  permission: "products.create",
-  fields: importFields,
-  split_by: "rows",
-  check: checkRows,
-  // One at a time: two imports of the same catalogue at once would make everything twice.
-  streams: () => ["import:products", "compositions"],
-  facts: productFacts,
-  decide: decideProducts,
-  result: verdictsResult,
-  respond: answerVerdicts
-})

@@ -1,7 +1,7 @@
 /** POST /rate_definitions/import: rate definitions from another system (rules/rates 6.1). */
 import { Effect, Result } from "effect"
 import type { NewEvent } from "../kernel/event.ts"
-import { command, type DecideContext, type Failure, type Input } from "../kernel/endpoint.ts"
+import type { DecideContext, Failure, Input } from "../kernel/endpoint.ts"
 import { lockStreams } from "../kernel/engine.ts"
 import { parseJson } from "../kernel/body-limits.ts"
 import { readFields } from "../kernel/input.ts"
@@ -15,16 +15,13 @@ import type { RateMethod } from "../pricing/engine.ts"
 import { presets } from "../pricing/presets.ts"
 import { basePeriods, strategies } from "../pricing/strategies.ts"
 import { rate_definitions, rateDefinitionFields, type RateDefinitionRow } from "../rates/schema.ts"
-import { textCell } from "./product-columns.ts"
+import { textCell } from "./cells.ts"
 import { type Definitions, definitionsOf, sourceEngineSlug } from "./rate-rows.ts"
 import {
-  answerVerdicts,
-  verdictsShown,
-  checkRows,
   type Columns,
   decideRows,
   importContext,
-  importFields,
+  type importFields,
   type ImportContext,
   type Plan,
   readRows,
@@ -32,7 +29,6 @@ import {
   type Row
 } from "./rows.ts"
 import type { VerdictsDecided } from "./rows.ts"
-import { verdictsResult } from "./rows.ts"
 
 const described = { name: rateDefinitionFields.name, description: rateDefinitionFields.description }
 const methodColumns = [
@@ -61,7 +57,7 @@ interface DefinitionFacts extends ImportContext {
   readonly definitions: ReadonlyArray<RateDefinitionRow>
 }
 
-const definitionFacts = Effect.fnUntraced(function* (
+export const definitionFacts = Effect.fnUntraced(function* (
   input: Input<{}, typeof importFields>
 ): Effect.fn.Return<DefinitionFacts, Failure, Store> {
   const store = yield* Store
@@ -75,7 +71,7 @@ const definitionFacts = Effect.fnUntraced(function* (
   }
 })
 
-const decideDefinitions = (
+export const decideDefinitions = (
   facts: DefinitionFacts,
   _input: Input<{}, typeof importFields>,
   given: DecideContext
@@ -263,20 +259,3 @@ const fromText = (value: Json): Json => {
     return value
   }
 }
-
-export const importRateDefinitions = command("POST", "/api/v1/rate_definitions/import", {
-  answer: verdictsShown,
-  name: "rate_definitions.import",
-  summary:
-    "Make and change many rate definitions, also by the names of another system's engines; a verdict for each row",
-  ability: "rates:write",
-  permission: "rates.create",
-  fields: importFields,
-  split_by: "rows",
-  check: checkRows,
-  streams: () => ["import:rate_definitions"],
-  facts: definitionFacts,
-  decide: decideDefinitions,
-  result: verdictsResult,
-  respond: answerVerdicts
-})

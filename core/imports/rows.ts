@@ -71,7 +71,7 @@ export interface Columns {
 }
 
 /** `Product Group` → `product_group`. */
-const columnName = (header: string): string =>
+export const columnName = (header: string): string =>
   header
     .trim()
     .toLowerCase()

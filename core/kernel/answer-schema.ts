@@ -165,17 +165,22 @@ interface Brief {
   readonly name: string | null
 }
 
+const paging = { total: wholeNumber, per_page: wholeNumber, page: wholeNumber }
+const ignored_shown = {
+  ignored: Schema.optionalKey(
+    Schema.Array(Schema.String).annotate({
+      description:
+        "Filters, sorts and includes of the request that this list does not offer; absent where there are none"
+    })
+  )
+}
 /** How many there are in all, and which page of them this is. */
-export const meta = Schema.suspend(() =>
-  Schema.Struct({ total: wholeNumber, per_page: wholeNumber, page: wholeNumber })
-).annotate({ identifier: "Meta", description: "Rows found in all, rows a page, and the page this is" })
+export const meta = Schema.suspend(() => Schema.Struct({ ...paging, ...ignored_shown })).annotate({
+  identifier: "Meta",
+  description: "Rows found in all, rows a page, and the page this is"
+})
 const metaOfView = Schema.suspend(() =>
-  Schema.Struct({
-    total: wholeNumber,
-    per_page: wholeNumber,
-    page: wholeNumber,
-    view: Schema.Struct({ id: wholeNumber, name: Schema.String })
-  })
+  Schema.Struct({ ...paging, ...ignored_shown, view: Schema.Struct({ id: wholeNumber, name: Schema.String }) })
 ).annotate({ identifier: "MetaOfView", description: "As Meta, and the saved view that was applied" })
 
 /**
@@ -210,14 +215,16 @@ const fieldsOfRow = (resource: ShownResource, composed: Composed): Fields => {
       return [name, field.visible_to === undefined ? schema : Schema.optionalKey(schema)] as const
     }),
     ...Object.entries(includes).flatMap(([name, include]) =>
-      hidden.has(name) || include.kind === "always"
-        ? []
-        : [[name, includeSchema(include, composed).annotate({ description: `With include=${name}` })] as const]
+      hidden.has(name) || include.kind === "always" ? [] : [[name, includedKey(name, include, composed)] as const]
     ),
     ...Object.entries(shows).map(([name, one]) => [name, schemaOf(one, composed)] as const)
   ]) as Fields
 }
 type Embedded = Exclude<ShownResource["includes"][string], { readonly kind: "always" }>
+const includedKey = (name: string, include: Embedded, composed: Composed) => {
+  const schema = includeSchema(include, composed).annotate({ description: `With include=${name}` })
+  return include.kind === "worked_out" ? Schema.optionalKey(schema) : schema
+}
 const includeSchema = (include: Embedded, composed: Composed): Schema.Codec<unknown> => {
   switch (include.kind) {
     case "brief": {
@@ -226,6 +233,8 @@ const includeSchema = (include: Embedded, composed: Composed): Schema.Codec<unkn
     }
     case "one":
       return Schema.NullOr(rowSchema(composed(include.resource()), composed))
+    case "worked_out":
+      return include.shown
     case "many": {
       const rows = Schema.Array(rowSchema(composed(include.resource()), composed))
       return include.empty === undefined || include.empty === null ? Schema.NullOr(rows) : rows
@@ -271,9 +280,8 @@ const pageWithMeta = (resource: ShownResource, also: Keys, composed: Composed): 
   Schema.Struct({
     [resource.plural]: Schema.Array(rowSchema(resource, composed)),
     meta: Schema.Struct({
-      total: wholeNumber,
-      per_page: wholeNumber,
-      page: wholeNumber,
+      ...paging,
+      ...ignored_shown,
       ...Object.fromEntries(Object.entries(also).map(([name, one]) => [name, schemaOf(one, composed)]))
     })
   })

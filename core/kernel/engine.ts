@@ -14,6 +14,7 @@ import type { Failure } from "./failure.ts"
 import { makeIdAllocator } from "./id-allocator.ts"
 import { readFields } from "./input.ts"
 import { isJsonObject, type JsonObject } from "./json.ts"
+import { lockFirst, lockNames, LocksWanted } from "./locks.ts"
 import { type EndpointCall, prepare } from "./prepare.ts"
 import { cascadeDeletions, changesOf, lockReferencedRows } from "./reference-checks.ts"
 import { invalidField, Rejection } from "./rejection.ts"
@@ -38,6 +39,8 @@ export interface Outcome {
 }
 
 const attempts_max = 8
+/** The last attempts wait for locks wherever they need them. */
+const attempts_waiting = 3
 
 /** Decides and records one command. After errors that the database calls transient it is tried again from the start. */
 export const runCommand = (
@@ -52,24 +55,28 @@ export const runCommand = (
 /** Tries a transaction again after conflicts with other writers; an overlap that stays becomes a 422. */
 export const retryOnConflict = <A, R>(
   effect: Effect.Effect<A, Failure, R>
-): Effect.Effect<A, Failure, R | CommandRuntime> => {
-  const attempt = (left: number): Effect.Effect<A, Failure, R | CommandRuntime> =>
-    Effect.catch(effect, (failure): Effect.Effect<A, Failure, R | CommandRuntime> =>
-      failure instanceof Rejection
-        ? Effect.fail(failure)
-        : Effect.gen(function* () {
-            const refusal = constraintRejection(failure, (yield* CommandRuntime).catalogue.tables)
-            if (refusal instanceof Rejection) return yield* refusal
-            if ((refusal === "overlap" || isRetryable(failure)) && left > 1) {
-              yield* Effect.sleep((attempts_max - left + 1) * 5)
-              return yield* attempt(left - 1)
-            }
-            if (refusal === "overlap") return yield* overlapRejection
-            return yield* failure
-          })
-    )
-  return attempt(attempts_max)
-}
+): Effect.Effect<A, Failure, R | CommandRuntime> =>
+  Effect.suspend(() => {
+    const wanted: LocksWanted = { names: new Set(), waits: false }
+    const tried = Effect.provideService(effect, LocksWanted, wanted)
+    const attempt = (left: number): Effect.Effect<A, Failure, R | CommandRuntime> =>
+      Effect.catch(tried, (failure): Effect.Effect<A, Failure, R | CommandRuntime> =>
+        failure instanceof Rejection
+          ? Effect.fail(failure)
+          : Effect.gen(function* () {
+              const refusal = constraintRejection(failure, (yield* CommandRuntime).catalogue.tables)
+              if (refusal instanceof Rejection) return yield* refusal
+              if ((refusal === "overlap" || isRetryable(failure)) && left > 1) {
+                wanted.waits ||= left <= attempts_waiting + 1
+                yield* Effect.sleep((attempts_max - left + 1) * 5)
+                return yield* attempt(left - 1)
+              }
+              if (refusal === "overlap") return yield* overlapRejection
+              return yield* failure
+            })
+      )
+    return attempt(attempts_max)
+  })
 
 /**
  * Decides and records in a savepoint of the caller's transaction: a refused command changes nothing. What the database
@@ -161,23 +168,10 @@ const lockCommandStreams = Effect.fnUntraced(function* (endpoint: CommandEndpoin
   const streams =
     endpoint.streams?.(call.params, body) ??
     (first === undefined ? [] : [streamOf(first[1].table.entity, call.params[first[0]] ?? "")])
-  yield* lockStreams(streams)
+  yield* lockFirst(streams)
 })
 /**
  * Locks these streams until the transaction ends, once no other writer has them: for facts that find out late what
  * changes.
  */
-export const lockStreams = Effect.fnUntraced(function* (streams: ReadonlyArray<string>) {
-  const store = yield* Store
-  if (store.dialect !== "pg") return
-  // Names come from the request, unchecked: Postgres refuses a NUL and half a surrogate pair, even in a lock.
-  const named = [...new Set(streams.map((one) => one.replaceAll("\u0000", "").toWellFormed()))].sort()
-  // One statement locks them in the order of the list: every writer locks in the same order, so that none deadlock.
-  if (named.length === 1) yield* store.run("select pg_advisory_xact_lock(hashtextextended($1, 0))", named)
-  else if (named.length > 1) {
-    yield* store.run(
-      "select count(pg_advisory_xact_lock(hashtextextended(stream, 0))) from json_array_elements_text($1::json) as given (stream)",
-      [JSON.stringify(named)]
-    )
-  }
-})
+export const lockStreams = (streams: ReadonlyArray<string>) => lockNames(streams)

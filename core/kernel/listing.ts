@@ -5,6 +5,7 @@ import { Effect } from "effect"
 import { customFieldFacts, searchableCustomFields } from "./custom-field.ts"
 import { requestedView, selectColumns, viewConditions, viewOrder, viewSql } from "./custom-view.ts"
 import type { Failure } from "./failure.ts"
+import { ignoredMeta, ignoredOf } from "./ignored.ts"
 import type { JsonObject } from "./json.ts"
 import { otherScales } from "./money-filter.ts"
 import {
@@ -13,6 +14,7 @@ import {
   conditionSql,
   includesOf,
   type Listing,
+  offersFilter,
   pageOf,
   type Query,
   sortOf,
@@ -33,6 +35,8 @@ export interface ListOptions {
   readonly page_max?: number
   /** Everything at once; meta still counts (rules/conventions 2). */
   readonly unpaged?: boolean
+  /** Parts of the request that its endpoint took out of the query and does not offer. */
+  readonly ignored?: ReadonlyArray<string>
 }
 
 /** The list for a query: `{[plural]: rows, meta: {total, per_page, page}}`. Two queries beside lookups and includes. */
@@ -67,7 +71,8 @@ export const listOf = Effect.fnUntraced(function* <T extends Table>(
   ].filter((sql) => sql !== undefined)
   const where = parts.length === 0 ? "" : ` where ${allOf(parts)}`
   const from = ` from ${quote(resource.table.name)}${where}`
-  const sort = requestedSort(query, listing) ?? (view && viewOrder(view, resource.columns, listing, context.viewer))
+  const asked_sort = requestedSort(query, listing)
+  const sort = asked_sort ?? (view && viewOrder(view, resource.columns, listing, context.viewer))
   const order = orderSql(
     resource.table,
     sort === undefined ? (options.order ?? resource.order) : [sort],
@@ -84,11 +89,18 @@ export const listOf = Effect.fnUntraced(function* <T extends Table>(
   const is_complete = options.unpaged === true || (paging.page === 1 && rows.length < paging.per_page)
   const total = is_complete ? rows.length : yield* countRows(from, bound)
   const answers = yield* render(resource, rows, view === undefined ? includesOf(query) : [], context)
+  const ignored = ignoredOf(query, {
+    filters: (name) => offersFilter(name, listing),
+    is_sorted: asked_sort !== undefined,
+    includes: resource.includes,
+    has_view: view !== undefined
+  })
   return {
     [resource.plural]: view === undefined ? answers : yield* selectColumns(view, resource.columns, rows, answers),
     meta: {
       ...(options.unpaged === true ? unpagedMeta(total) : { total, ...orderedMeta(paging) }),
-      ...(view === undefined ? {} : { view: { id: view.id, name: view.name } })
+      ...(view === undefined ? {} : { view: { id: view.id, name: view.name } }),
+      ...ignoredMeta([...ignored, ...(options.ignored ?? [])])
     }
   }
 })

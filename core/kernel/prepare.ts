@@ -13,8 +13,9 @@ import { isDeletable } from "./references.ts"
 import { forbidden, invalid, invalidField, notFound, type Rejection } from "./rejection.ts"
 import { baseCurrency } from "./settings.ts"
 import { Store } from "./store/store.ts"
-import type { AnyRow } from "./table.ts"
+import type { AnyRow, Table } from "./table.ts"
 import { hasAbility, hasOnePermission, type Viewer } from "./viewer.ts"
+import { visibleColumnsOf } from "./visibility.ts"
 import { wordsOf } from "./words.ts"
 
 /** A matched request, and who makes it. */
@@ -24,7 +25,10 @@ export interface EndpointCall {
   readonly request: Request
   readonly viewer: Viewer
 }
-/** 404 for rows of the path, then 403; the body is not checked. Gives the rows by parameter. */
+/**
+ * 404 for rows of the path, then 403, then 404 for what this person sees nothing of; the body is not checked. Gives the
+ * rows by parameter.
+ */
 export const authorizeCall = Effect.fnUntraced(function* ({
   endpoint,
   params,
@@ -34,8 +38,21 @@ export const authorizeCall = Effect.fnUntraced(function* ({
   const rows = yield* pathRows(endpoint, params)
   yield* checkPermission(endpoint, viewer)
   if (endpoint.authorize !== undefined) yield* endpoint.authorize({ rows, query, viewer, sent: body })
+  else if (endpoint.permission !== null) yield* checkSight(endpoint, viewer)
   return rows
 })
+/**
+ * 404 for a table that this person sees nothing of, as their device answers, which is sent none of its rows. Endpoints
+ * that look at who asks by themselves, or are everybody's, say what may be seen.
+ */
+const checkSight = (endpoint: Endpoint, viewer: Viewer): Effect.Effect<void, Rejection> => {
+  for (const { table } of Object.values(endpoint.params as Params)) {
+    const { visibility } = table
+    if (visibility === undefined || visibility.by_row !== undefined || visibility.by_key !== undefined) continue
+    if (visibleColumnsOf(table, viewer) === undefined) return Effect.fail(notFound(noSuch(table)))
+  }
+  return Effect.void
+}
 
 /** The input of an endpoint: 404, then 403, then 422, the order every endpoint answers in (rules/conventions 1). */
 export const prepare = Effect.fnUntraced(function* (
@@ -87,11 +104,12 @@ const pathRows = Effect.fnUntraced(function* (endpoint: Endpoint, params: { read
     const row: AnyRow | undefined = key === undefined ? undefined : yield* store.get(table, key)
     const is_deleted = table.soft_delete && with_deleted !== true && row?.["deleted_at"] !== null
     const is_elsewhere = of !== undefined && row?.[of.column] !== rows[of.param]?.["id"]
-    if (row === undefined || is_deleted || is_elsewhere) return yield* notFound(`No such ${wordsOf(table)}.`)
+    if (row === undefined || is_deleted || is_elsewhere) return yield* notFound(noSuch(table))
     rows[name] = row
   }
   return rows
 })
+const noSuch = (table: Table): string => `No such ${wordsOf(table)}.`
 /** An id as a path gives it; anything that is no positive integer names no row. */
 export const rowId = (text: string | undefined): number | undefined =>
   text !== undefined && /^[1-9]\d{0,15}$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined

@@ -149,6 +149,19 @@ const nothing = "1 = 0"
 const ownProperty = <A>(declared: { readonly [name: string]: A }, name: string): A | undefined =>
   Object.hasOwn(declared, name) ? declared[name] : undefined
 
+/** Whether a list filters by a name, as a condition has it. */
+export const offersFilter = (asked: string, listing: Listing): boolean => {
+  const name = ownProperty(listing.aliases, asked) ?? asked
+  if (name.startsWith("cf.")) return listing.custom_fields.has(name.slice(3))
+  return (
+    relatedFilter(name, listing) !== undefined ||
+    Object.hasOwn(listing.flags, name) ||
+    (listing.filters.includes(name) && listing.table.columns[name] !== undefined)
+  )
+}
+const relatedFilter = (name: string, { related }: Listing): RelatedFilter | undefined =>
+  ownProperty(related, name) ?? ownProperty(related, snakeCase(name))
+
 /** One condition as SQL; undefined when the list does not offer its field. */
 export const conditionSql = (
   condition: Condition,
@@ -162,7 +175,7 @@ export const conditionSql = (
     if (custom === undefined) return undefined
     return testSql(documentColumn(custom, dialect), condition, listing, dialect, bound)
   }
-  const related = ownProperty(listing.related, name) ?? ownProperty(listing.related, snakeCase(name))
+  const related = relatedFilter(name, listing)
   if (related !== undefined) {
     const elsewhere = { ...listing, is_one_scale: false }
     const inner = testSql(plainColumn(related.table, related.column), condition, elsewhere, dialect, bound)

@@ -116,7 +116,7 @@ const embedAll = Effect.fnUntraced(function* (
     const inner = includes.filter((one) => one.startsWith(`${name}.`)).map((one) => one.slice(name.length + 1))
     if (includes.includes(name) || inner.length > 0) {
       embedded.push({ name, of: yield* embed(include, rows, inner, context) })
-    } else {
+    } else if (include.kind !== "worked_out") {
       const empty = include.kind === "many" ? (include.empty ?? null) : null
       embedded.push({ name, of: () => empty })
     }
@@ -131,6 +131,7 @@ const embed = Effect.fnUntraced(function* (
   inner: ReadonlyArray<string>,
   context: ViewContext
 ): Effect.fn.Return<(row: AnyRow) => Json, Failure, Store> {
+  if (include.kind === "worked_out") return yield* include.of(rows, context)
   if (include.kind === "brief") {
     const found = yield* rowsById(include.table, idsIn(rows, include.via))
     return (row) => {

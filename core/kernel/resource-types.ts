@@ -9,7 +9,7 @@ import type { FlagFilter } from "./declared-filters.ts"
 import type { NamedFilterValue, Query, RelatedFilter } from "./query.ts"
 import type { Where } from "./row-change.ts"
 import type { Settings } from "./settings.ts"
-import type { Keys } from "./shown.ts"
+import type { Keys, Part } from "./shown.ts"
 import type { AnyRow, RowOf, Table } from "./table.ts"
 import type { Viewer } from "./viewer.ts"
 
@@ -48,6 +48,12 @@ export type Include =
       readonly where?: Where
       readonly order?: ReadonlyArray<string>
       readonly empty?: Json
+    }
+  /** What is worked out for all rows of a page at once; the key is absent where it is not asked for. */
+  | {
+      readonly kind: "worked_out"
+      readonly shown: Part
+      readonly of: (rows: ReadonlyArray<AnyRow>, context: ViewContext) => StoreRead<(row: AnyRow) => Json>
     }
   /** What answers hold in any case, under `key`: clients may ask for it, and nothing changes. */
   | { readonly kind: "always"; readonly key: string }

@@ -26,6 +26,15 @@ export interface PartialIndex {
   readonly columns: ReadonlyArray<string>
   /** A boolean column, or a column `is not null`. */ readonly where: string
 }
+/**
+ * Texts by which people find rows: any part of a word, whatever its case and accents. The database keeps the index in
+ * the transaction that writes the rows, so that a rebuild, a merge and an erasure need nothing of their own.
+ */
+export interface SearchedTexts {
+  readonly columns: ReadonlyArray<string>
+  /** Columns that are found without the blanks and signs people write in them as well: telephone numbers. */
+  readonly compact?: ReadonlyArray<string>
+}
 /** Two rows with `active` true and the same key may not overlap in [from, to). */
 export interface NoOverlap {
   readonly name: string
@@ -47,6 +56,7 @@ export interface Table<F extends Fields = Fields> {
   readonly partial_indexes: ReadonlyArray<PartialIndex>
   readonly uniques: ReadonlyArray<Unique>
   readonly no_overlap: ReadonlyArray<NoOverlap>
+  readonly searched: SearchedTexts | undefined
   readonly stream: RowStream | undefined
   readonly reference: boolean
   readonly on_conflict_ignore: boolean
@@ -161,6 +171,7 @@ export interface TableOptions {
   readonly partial_indexes?: ReadonlyArray<PartialIndex>
   readonly uniques?: ReadonlyArray<Unique>
   readonly no_overlap?: ReadonlyArray<NoOverlap>
+  readonly searched?: SearchedTexts
   readonly stream?: RowStream
   /** Few rows, seldom changed, looked up by many answers: a server may keep them between requests. */
   readonly reference?: boolean
@@ -225,6 +236,7 @@ export const table = <F extends Fields>(name: string, fields: F, options: TableO
   partial_indexes: options.partial_indexes ?? [],
   uniques: options.uniques ?? [],
   no_overlap: options.no_overlap ?? [],
+  searched: options.searched,
   stream: options.stream,
   reference: options.reference ?? false,
   on_conflict_ignore: options.on_conflict_ignore ?? false,
@@ -258,6 +270,7 @@ export const plainTable = <F extends Fields>(
   partial_indexes: options.partial_indexes ?? [],
   uniques: options.uniques ?? [],
   no_overlap: options.no_overlap ?? [],
+  searched: options.searched,
   stream: options.stream,
   reference: options.reference ?? false,
   on_conflict_ignore: options.on_conflict_ignore ?? false,

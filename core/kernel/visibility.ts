@@ -54,6 +54,12 @@ export const visibleColumnsOf = ({ visibility, key, columns }: Table, viewer: Vi
     : new Set([key, ...always_granted.filter((name) => name in columns), ...granted.flatMap((one) => one.columns)])
 }
 
+/** Whether somebody sees a column of a table. */
+export const columnsSeen = (table: Table, viewer: Viewer): ((column: string) => boolean) => {
+  const visible = visibleColumnsOf(table, viewer)
+  return visible === undefined ? () => false : visible === "whole" ? () => true : (column) => visible.has(column)
+}
+
 /** All columns but these. */
 export const allColumnsExcept = (
   columns: { readonly [name: string]: Field },

@@ -37,6 +37,10 @@ export const memberFields = {
   global_location_number: text({ nullable: true }),
   is_cash: boolean({ default: false }),
   is_on_stop: boolean({ default: false }),
+  credit_limit: money({
+    nullable: true,
+    describe: "What a customer may owe, in the base currency, orders not yet invoiced included; null: no limit"
+  }),
   rating: integer({ nullable: true, min: 0, max: 5 }),
   owned_by: ref("members", { nullable: true, on_delete: "keep", on_merge: "follow" }),
   price_category_id: integer({ nullable: true, min: 1 }),
@@ -58,6 +62,7 @@ export const members = table(
   },
   {
     soft_delete: true,
+    searched: { columns: ["name", "account_number"] },
     merged_by: { event: "member.merged", from: "secondary_id", into: "primary_id", doubled: "doubled" },
     visibility: {
       all_columns: ["members.*"],
@@ -93,13 +98,21 @@ export const members = table(
             "discount_category_id",
             "tag_list",
             "is_cash",
-            "is_on_stop"
+            "is_on_stop",
+            "credit_limit"
           ]
         },
         { to: ["stock.*"], columns: ["membership_type"] }
       ]
     },
-    indexes: [["name_folded"], ["membership_type", "name_folded"], ["created_at"], ["merged_into_id"]]
+    indexes: [
+      ["name_folded"],
+      ["membership_type", "name_folded"],
+      ["created_at"],
+      ["merged_into_id"],
+      ["account_number"],
+      ["mapping_id"]
+    ]
   }
 )
 export type MemberRow = RowOf<typeof members>
@@ -142,14 +155,22 @@ export const addresses = table(
   }
 )
 export const emailFields = { address: text({ required: true, format: "email" }), type_id, is_primary }
-export const emails = table("emails", { member_id, ...emailFields }, ofMember)
+export const emails = table(
+  "emails",
+  { member_id, ...emailFields },
+  { ...ofMember, searched: { columns: ["address"] } }
+)
 export const phoneFields = {
   number: text({ required: true, max: 50 }),
   country_code: text({ nullable: true, max: 2, length: 2 }),
   type_id,
   is_primary
 }
-export const phones = table("phones", { member_id, ...phoneFields }, { ...ofMember, named_by: ["number"] })
+export const phones = table(
+  "phones",
+  { member_id, ...phoneFields },
+  { ...ofMember, named_by: ["number"], searched: { columns: ["number"], compact: ["number"] } }
+)
 export const linkFields = {
   url: text({ required: true, max: 2048, format: "url" }),
   name: text({ nullable: true }),

@@ -28,9 +28,21 @@ export interface Opportunity {
   readonly units: ReadonlyArray<AssignmentRow>
 }
 
-/** What pricing and tax need to know of the customer. */
+/** What a customer owes, or will once it is invoiced, in minor units of the base currency. */
+export interface Owed {
+  /** Orders that no invoice was issued for, without the one that is decided on. */
+  readonly orders: number
+  /** What is open of issued invoices, as far as whoever asks may see them. */
+  readonly invoices: number
+}
+
+/** What pricing and tax need to know of the customer, and whoever promises them something. */
 export interface Customer {
   readonly id: number
+  readonly name: string
+  readonly is_on_stop: boolean
+  /** Minor units of the base currency; null: no limit. */
+  readonly credit_limit: number | null
   readonly membership_type: string
   readonly sale_tax_class_id: number | null
   readonly price_category_id: number | null
@@ -44,6 +56,12 @@ export interface UnitHold {
   readonly holder: string
 }
 
+/** What a command comes to that has something to say beside the opportunity it changed: `meta.warnings`. */
+export interface Warned {
+  readonly id: number
+  readonly warnings: ReadonlyArray<string>
+}
+
 export interface DecisionState {
   readonly opportunity: Opportunity
   /** Sorted by number; empty until the first is made. */
@@ -55,6 +73,8 @@ export interface DecisionState {
   readonly rates: RateFacts
   readonly tax: TaxTable
   readonly customer: Customer | undefined
+  /** What the customer owes beside this, read where more is promised; undefined without a limit. */
+  readonly owed?: Owed | undefined
   readonly store: StoreRow | undefined
   readonly discount_rules: ReadonlyArray<DiscountRule>
   readonly surcharge_groups: ReadonlyArray<SurchargeGroup>
@@ -93,7 +113,7 @@ export const unitsByLine = ({ units }: Opportunity): ReadonlyMap<number, Readonl
 }
 
 /** The catalogue product a line takes from stock; groups, services and texts take nothing. */
-export const stockedProductOf = (line: ItemRow): number | null =>
+export const stockedProductOf = (line: Pick<ItemRow, "item_type" | "item_id">): number | null =>
   line.item_type === "product" || line.item_type === "accessory" ? line.item_id : null
 
 export const withLine = (opportunity: Opportunity, line_id: number, set: Partial<ItemRow>): Opportunity => ({

@@ -4,6 +4,7 @@ import type { Slice } from "../kernel/catalogue.ts"
 import { follow } from "../kernel/event-type.ts"
 import { removeWhere } from "../kernel/row-change.ts"
 import { opportunityEvents } from "./events.ts"
+import { extensionEndpoints } from "./extension/api.ts"
 import { headerEndpoints } from "./header/api.ts"
 import { lineEndpoints } from "./lines/api.ts"
 import { opportunity_items } from "./lines/schema.ts"
@@ -43,6 +44,7 @@ export const opportunitiesSlice: Slice = {
   endpoints: [
     ...readEndpoints,
     ...headerEndpoints,
+    ...extensionEndpoints,
     ...statusEndpoints,
     ...lineEndpoints,
     ...moneyEndpoints,

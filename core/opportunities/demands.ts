@@ -6,7 +6,14 @@ import { Result } from "effect"
 import { type AvailabilitySnapshot, compositionOf } from "../availability/snapshot.ts"
 import { type Demand, bufferedWindow, noBuffers, type ActiveDemand, activeDemand } from "../availability/demand.ts"
 import { KitNestedTooDeep } from "../availability/kits.ts"
-import { lowestFree, type LineShortage, lineShortage, requestedUnits } from "../availability/line.ts"
+import {
+  type LineAvailability,
+  lineAvailability,
+  type LineShortage,
+  lineShortage,
+  lowestFree,
+  requestedUnits
+} from "../availability/line.ts"
 import type { NewDemand } from "../demands/demand.ts"
 import {
   type DemandSettings,
@@ -105,10 +112,19 @@ export const hasShortageCheck = (header: OpportunityRow, settings: Settings): bo
   header.deleted_at === null &&
   ["draft", "held", "reserved", "on_hire"].includes(phaseOf(header.state, header.status, releasePointIn(settings)))
 
-/** The window a unit of the line would be held for, buffers included, whatever the opportunity's status. */
-export const unitWindow = (state: DecisionState, opportunity: Opportunity, line: ItemRow, settings: DemandSettings) => {
+/**
+ * The window a unit of the line would be held for, buffers included, whatever the opportunity's status. `product_id`:
+ * the unit's, where it is a part of the line's kit.
+ */
+export const unitWindow = (
+  state: DecisionState,
+  opportunity: Opportunity,
+  line: ItemRow,
+  settings: DemandSettings,
+  product_id = line.item_id
+) => {
   const { starts_at, ends_at } = lineWindow(line, factsOf(opportunity.header), settings)
-  const product = line.item_id === null ? undefined : state.stocked.get(line.item_id)
+  const product = product_id === null ? undefined : state.stocked.get(product_id)
   const buffered = bufferedWindow(starts_at, ends_at, "reserved", product ?? noBuffers)
   return { from: millisOf(buffered.buffered_starts_at), to: millisOf(buffered.buffered_ends_at), starts_at, ends_at }
 }
@@ -201,58 +217,117 @@ const coveredBy = (
         .filter((one) => one.starts_at <= line.starts_at && one.ends_at >= line.ends_at)
         .reduce((sum, one) => sum + (onOrder.get(one.id) ?? 0), 0)
 
+/** Facts that say what is free for the lines of an opportunity; `demands`: all of its own as they will be. */
+type StockFacts = Pick<DecisionState, "opportunity" | "snapshots" | "touched_line_ids">
+const snapshotsWith = (state: StockFacts, demands: ReadonlyArray<Demand>): ReadonlyMap<number, AvailabilitySnapshot> =>
+  new Map([...(state.snapshots ?? [])].map(([id, snapshot]) => [id, withOpportunity(snapshot, state, demands)]))
+
+/** Lines that take stock with what they still ask for: what is back is not asked for any more. */
+const linesStillAsking = (opportunity: Opportunity, settings: Settings, now: string): ReadonlyArray<LineAtStore> => {
+  const returned = new Map(opportunity.lines.map((line) => [line.id, Number(line.returned_quantity)]))
+  return linesTakingStock(opportunity, demandSettings(settings, now)).map((line) => ({
+    ...line,
+    quantity: line.quantity - (returned.get(line.id) ?? 0)
+  }))
+}
+
+interface NamedAvailability extends LineAvailability {
+  readonly product_name: string | null
+  /** What cannot be had of the line: at most all of it. */
+  readonly shortfall: number
+}
 /**
- * The lines that are short, given all demands of the opportunity as they will be; lines whose units are all back ask
- * for nothing. Where a plain product suffices for all its lines, they are not checked one by one. `only`: check no more
- * than these lines and others of the same products.
+ * What is free for each line, and by how much it is short: of the same lines, by the same numbers as `shortagesOf`.
+ * Lines that are back, and all of an opportunity that is over, ask for nothing and are never short.
+ */
+export const availabilityOf = (
+  state: StockFacts,
+  opportunity: Opportunity,
+  demands: ReadonlyArray<Demand>,
+  settings: Settings,
+  now: string
+): ReadonlyArray<NamedAvailability> => {
+  const snapshots = snapshotsWith(state, demands)
+  const is_over = !hasShortageCheck(opportunity.header, settings)
+  return linesStillAsking(opportunity, settings, now).flatMap((line) => {
+    const snapshot = snapshots.get(line.store_id)
+    if (snapshot === undefined) return []
+    const found = lineAvailability(snapshot, line)
+    const named = { ...found, product_name: snapshot.products.get(line.product_id)?.name ?? null }
+    if (line.quantity > 0 && !is_over)
+      return [{ ...named, shortfall: Math.min(found.requested_quantity, found.shortage_quantity) }]
+    const requested_quantity = line.quantity > 0 ? found.requested_quantity : 0
+    return [{ ...named, requested_quantity, shortage_quantity: 0, has_shortage: false, shortfall: 0 }]
+  })
+}
+
+/**
+ * The lines that are short, given all demands of the opportunity as they will be; none of one that is over, and lines
+ * whose units are all back ask for nothing. Where a plain product suffices for all its lines, they are not checked one
+ * by one. `leaving`: of these lines alone, the units that are allocated, if any, are asked for: they are what is
+ * dispatched.
  */
 export const shortagesOf = (
-  state: Pick<DecisionState, "opportunity" | "snapshots" | "touched_line_ids">,
+  state: StockFacts & Partial<Pick<DecisionState, "levels">>,
   opportunity: Opportunity,
   demands: ReadonlyArray<Demand>,
   settings: Settings,
   now: string,
-  only?: ReadonlySet<number>
+  leaving?: ReadonlySet<number>
 ): ReadonlyArray<LineShortage> => {
-  const snapshots = new Map(
-    [...(state.snapshots ?? [])].map(([id, snapshot]) => [id, withOpportunity(snapshot, state, demands)])
-  )
-  const returned = new Map(opportunity.lines.map((line) => [line.id, Number(line.returned_quantity)]))
+  if (!hasShortageCheck(opportunity.header, settings)) return []
+  const snapshots = snapshotsWith(state, demands)
   const onOrder = new Map(
     opportunity.lines
       .filter((line) => Number(line.on_order_quantity) > 0)
       .map((line) => [line.id, Math.floor(Number(line.on_order_quantity))])
   )
-  const unitsByLine = Map.groupBy(
-    opportunity.units.filter((unit) => unit.status < checked_in),
-    (unit) => unit.opportunity_item_id
-  )
-  const needed = linesTakingStock(opportunity, demandSettings(settings, now))
-    .map((line) => ({ ...line, quantity: line.quantity - (returned.get(line.id) ?? 0) }))
-    .filter((line) => line.quantity > 0)
-  return [...Map.groupBy(needed, (line) => `${line.store_id}/${line.product_id}`).values()].flatMap((lines) => {
+  const needed = linesStillAsking(opportunity, settings, now).filter((line) => line.quantity > 0)
+  const units = leaving === undefined ? undefined : unitsStillHeld(opportunity, state.levels)
+  const short = [...Map.groupBy(needed, (line) => `${line.store_id}/${line.product_id}`).values()].flatMap((lines) => {
     const [first] = lines
     const snapshot = first === undefined ? undefined : snapshots.get(first.store_id)
     if (
       first === undefined ||
       snapshot === undefined ||
-      (only !== undefined && !lines.some((line) => only.has(line.id))) ||
+      (leaving !== undefined && !lines.some((line) => leaving.has(line.id))) ||
       suffices(snapshot, first.product_id, lines)
     )
       return []
-    return lines.flatMap((line) => {
-      const allocated_units = unitsByLine.get(line.id)?.length ?? 0
-      const short = lineShortage(
-        snapshot,
-        line,
-        { opportunity_id: opportunity.header.id, is_order: opportunity.header.state === order },
-        allocated_units,
-        coveredBy(line, lines, onOrder)
-      )
-      return short === undefined ? [] : [short]
-    })
+    return lines.flatMap(
+      (line) =>
+        lineShortage(
+          snapshot,
+          { ...line, quantity: units?.get(line.id) ?? line.quantity },
+          { opportunity_id: opportunity.header.id, is_order: opportunity.header.state === order },
+          coveredBy(line, lines, onOrder)
+        ) ?? []
+    )
   })
+  const places = new Map(needed.map((line, place) => [line.id, place]))
+  const placeOf = (one: LineShortage): number => places.get(one.opportunity_item_id) ?? 0
+  return short.toSorted((one, other) => placeOf(one) - placeOf(other))
 }
+/** Is anything short that is not on order yet? What the flag `has_shortage` says, and the gates ask. */
+export const isShort = (shortages: ReadonlyArray<LineShortage>): boolean =>
+  shortages.some((one) => one.remaining_shortfall > 0)
+
+/** How many units of its own product are allocated to each line that has any, those that are back aside. */
+const unitsStillHeld = (
+  { lines, units }: Opportunity,
+  levels: DecisionState["levels"] | undefined
+): ReadonlyMap<number, number> => {
+  const productOf = new Map(lines.map((line) => [line.id, line.item_id]))
+  const counts = new Map<number, number>()
+  for (const { opportunity_item_id, status, stock_level_id } of units) {
+    // Units of a kit's parts say nothing of how many kits the line asks for.
+    const product_id = levels?.get(stock_level_id)?.product_id
+    if (status < checked_in && (product_id === undefined || product_id === productOf.get(opportunity_item_id)))
+      counts.set(opportunity_item_id, (counts.get(opportunity_item_id) ?? 0) + 1)
+  }
+  return counts
+}
+
 /**
  * Is there enough of a plain product for all demands, those of the opportunity included, at every moment from the first
  * start of these lines to their last end? False where that cannot be told for all lines together.

@@ -1,5 +1,6 @@
 /** What happens to opportunities: every kind of event they record. */
 import type { AnyEventType } from "../kernel/event-type.ts"
+import { extensionEvents } from "./extension/events.ts"
 import { headerEvents } from "./header/events.ts"
 import { lineEvents } from "./lines/events.ts"
 import { moneyEvents } from "./money/events.ts"
@@ -12,6 +13,7 @@ import { waitingEvents } from "./waiting/events.ts"
 
 export const opportunityEvents: ReadonlyArray<AnyEventType> = [
   ...headerEvents,
+  ...extensionEvents,
   ...statusEvents,
   ...lineEvents,
   ...moneyEvents,

@@ -2,6 +2,8 @@
 import { Effect } from "effect"
 import { snapshotsForLines, type LineAtStore } from "../availability/lines-query.ts"
 import { loadStockedProducts } from "../availability/load-products.ts"
+import type { StockedProduct } from "../availability/snapshot.ts"
+import { lockClaims } from "../demands/lock.ts"
 import { type DemandRow, demands } from "../demands/schema.ts"
 import type { Failure } from "../kernel/endpoint.ts"
 import { baseCurrency, type Settings } from "../kernel/settings.ts"
@@ -15,6 +17,7 @@ import { surchargeFacts } from "../rates/surcharge-groups.ts"
 import { taxFacts } from "../reference-data/tax.ts"
 import { stock_levels } from "../stock/schema.ts"
 import { stores } from "../stores/stores.ts"
+import { numberText } from "../values/short-text.ts"
 import { linesTakingStock, demandSettings } from "./demands.ts"
 import type { Customer, Opportunity, UnitHold, DecisionState } from "./aggregate.ts"
 import { asset_assignments, dispatched, on_hire } from "./units/schema.ts"
@@ -99,6 +102,17 @@ export const loadCustomer = Effect.fnUntraced(function* (
   return member_id === null ? undefined : yield* (yield* Store).get(members, member_id)
 })
 
+/** Products with their parts, at any depth. */
+const withParts = (
+  product_ids: ReadonlyArray<number>,
+  stocked: ReadonlyMap<number, Pick<StockedProduct, "parts">>
+): ReadonlySet<number> => {
+  const found = new Set(product_ids)
+  // What is added meanwhile is gone through as well.
+  for (const id of found) for (const part of stocked.get(id)?.parts ?? []) found.add(part.component_product_id)
+  return found
+}
+
 /** The opportunity with all that pricing, demands and the rules need. */
 export const loadDecisionState = Effect.fnUntraced(function* (
   header: OpportunityRow,
@@ -126,6 +140,16 @@ export const loadDecisionState = Effect.fnUntraced(function* (
     options.stock === true
       ? [...linesTakingStock(opportunity, demandSettings(settings, now)), ...(options.lines ?? [])]
       : undefined
+  const stocked = yield* loadStockedProducts(product_ids)
+  if (needed !== undefined) {
+    const claiming = opportunity.lines.flatMap(({ id, item_id }) =>
+      item_id !== null && touches?.includes(id) !== false ? [item_id] : []
+    )
+    yield* lockClaims(
+      withParts([...claiming, ...(options.product_ids ?? [])], stocked),
+      needed.map(({ product_id }) => product_id)
+    )
+  }
   return {
     opportunity,
     versions:
@@ -134,7 +158,7 @@ export const loadDecisionState = Effect.fnUntraced(function* (
         : yield* store.find(opportunity_versions, { opportunity_id: header.id }, { order: ["version_number"] }),
     base_currency: baseCurrency(settings),
     products: new Map((yield* store.getMany(products, product_ids)).map((row) => [row.id, row])),
-    stocked: yield* loadStockedProducts(product_ids),
+    stocked,
     rates:
       options.rated_product_ids === undefined || options.rated_product_ids.length === 0
         ? new Map()
@@ -213,10 +237,11 @@ const loadUnitsOutElsewhere = Effect.fnUntraced(function* (
     out.map((unit) => [unit.stock_level_id, opportunityName(unit.opportunity_id, others.get(unit.opportunity_id))])
   )
 })
-const opportunityName = (id: number, opportunity: OpportunityRow | undefined): string =>
-  opportunity === undefined
-    ? `opportunity ${id}`
-    : `"${opportunity.subject}" (opportunity ${opportunity.number ?? opportunity.id})`
+const opportunityName = (id: number, opportunity: OpportunityRow | undefined): string => {
+  if (opportunity === undefined) return `opportunity ${id}`
+  const kind = opportunity.state === order ? "order" : "quotation"
+  return `"${opportunity.subject}" (${kind} ${numberText(opportunity.number, id)})`
+}
 const holderName = (demand: DemandRow, opportunity: OpportunityRow | undefined): string =>
   opportunity !== undefined
     ? opportunityName(opportunity.id, opportunity)

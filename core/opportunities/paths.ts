@@ -1,5 +1,6 @@
 /** Paths, path parameters and rights that endpoints of opportunities share. */
 import type { SharedDraft } from "../kernel/endpoint.ts"
+import { fulfil_permission } from "../users/permissions.ts"
 import { opportunities } from "./schema.ts"
 import { asset_assignments } from "./units/schema.ts"
 import { opportunity_costs } from "./money/schema.ts"
@@ -33,3 +34,8 @@ export const asset = {
 export const read = { ability: "opportunities:read", permission: "opportunities.view" } as const satisfies SharedDraft
 export const write = "opportunities:write"
 export const edit = { ability: write, permission: "opportunities.edit" } as const satisfies SharedDraft
+/** What the warehouse does with units; nothing here may change money or the header (rules/conventions 11). */
+export const fulfil = {
+  ability: [write, "opportunities:fulfil"],
+  permission: [edit.permission, fulfil_permission]
+} as const satisfies SharedDraft

@@ -3,10 +3,10 @@
  * done with it (rules/opportunities 2, 4, 9.1, 10, 15).
  */
 import { Effect } from "effect"
-import { availabilityOfLines } from "../availability/lines-query.ts"
 import { loadStockedProducts } from "../availability/load-products.ts"
 import { type DecideContext, type Endpoint, type Failure, get, type Input } from "../kernel/endpoint.ts"
 import type { StoredEvent } from "../kernel/event.ts"
+import { later } from "../kernel/later.ts"
 import { journal } from "../kernel/journal.ts"
 import { pageOf } from "../kernel/query.ts"
 import { listOf, ok, unpagedMeta, viewContext, withMore } from "../kernel/resource.ts"
@@ -14,21 +14,23 @@ import { bindings, columnList } from "../kernel/store/statement.ts"
 import { CommandRuntime } from "../kernel/command-runtime.ts"
 import { Store } from "../kernel/store/store.ts"
 import { users } from "../users/schema.ts"
-import { availableActions } from "./status/actions.ts"
+import { withOwed } from "./standing.ts"
 import { activityEntry, activityKinds } from "./activity.ts"
-import { linesTakingStock, demandSettings } from "./demands.ts"
+import { availabilityOf } from "./demands.ts"
 import { opportunityStream } from "./event-families.ts"
 import { loadDecisionState } from "./load.ts"
-import { opportunity_items } from "./lines/schema.ts"
 import { one, path, read } from "./paths.ts"
 import { assignmentResource, opportunityResource } from "./resources.ts"
 import { opportunityAnswer, opportunityShown } from "./responses.ts"
-import { explanationOf } from "./money/explain.ts"
+import { loadWithDemands, stockFactsOf } from "./shortages/load.ts"
 import { stepShown } from "../pricing/explain-step.ts"
 import { isExplained } from "../rates/explained.ts"
-import { boolean, integer, text, timestamp } from "../kernel/field.ts"
+import { boolean, integer, list as list_of, text, timestamp } from "../kernel/field.ts"
 import * as Shown from "../kernel/answer-schema.ts"
 import { auditShown } from "../activity-log/answers.ts"
+
+const explaining = later(() => import("./money/explain.ts"))
+const acting = later(() => import("./status/actions.ts"))
 
 const list = get(path, {
   answer: Shown.page(() => opportunityResource),
@@ -49,9 +51,11 @@ const show = get(`${path}/{id}`, {
   fields: { explain: text({ nullable: true, describe: "1: say in words how each figure came about, too" }) },
   run: (input) =>
     isExplained(input.query)
-      ? Effect.flatMap(explanationOf(input.rows.id, input), (explanation) =>
-          Effect.map(opportunityAnswer(input.rows.id.id, input), (answer) => withMore(answer, { explanation }))
-        )
+      ? Effect.gen(function* () {
+          const { explanationOf } = yield* explaining
+          const explanation = yield* explanationOf(input.rows.id, input)
+          return withMore(yield* opportunityAnswer(input.rows.id.id, input), { explanation })
+        })
       : opportunityAnswer(input.rows.id.id, input)
 })
 
@@ -74,10 +78,12 @@ const availability = get(`${path}/{id}/availability`, {
     availability: Shown.objects({
       opportunity_item_id: integer(),
       product_id: integer(),
+      product_name: text({ nullable: true }),
       store_id: integer(),
-      requested_quantity: integer(),
-      available_for_item: integer(),
-      shortage_quantity: integer(),
+      requested_quantity: integer({ describe: "What the line still asks for" }),
+      available_for_item: integer({ describe: "Negative where others are overbooked" }),
+      shortage_quantity: integer({ describe: "By how much the store falls short with the line: its severity" }),
+      shortfall: integer({ describe: "What cannot be had of the line" }),
       has_shortage: boolean(),
       from: timestamp(),
       to: timestamp()
@@ -90,22 +96,15 @@ const availability = get(`${path}/{id}/availability`, {
   params: one,
   run: (input) =>
     Effect.gen(function* () {
-      const store = yield* Store
-      const header = input.rows.id
-      const lines = yield* store.find(
-        opportunity_items,
-        { opportunity_id: header.id, is_live: true },
-        { order: ["path", "id"] }
+      const found = yield* loadWithDemands([input.rows.id], input, true)
+      const stocked = yield* loadStockedProducts(
+        found.loaded.flatMap(({ opportunity }) => opportunity.lines.flatMap(({ item_id }) => item_id ?? []))
       )
-      const needed = linesTakingStock(
-        { header, lines, costs: [], units: [] },
-        demandSettings(input.settings, input.now)
-      )
-      const stocked = yield* loadStockedProducts(needed.map((line) => line.product_id))
-      const entries = yield* availabilityOfLines(
-        needed.filter((line) => stocked.has(line.product_id)),
-        input
-      )
+      const entries = found.loaded
+        .flatMap((one) =>
+          availabilityOf(stockFactsOf(one, found), one.opportunity, one.demands, input.settings, input.now)
+        )
+        .filter(({ product_id }) => stocked.has(product_id))
       return ok({ availability: entries.map((entry) => ({ ...entry })), meta: unpagedMeta(entries.length) })
     })
 })
@@ -165,6 +164,9 @@ const actions = get(`${path}/{id}/available_actions`, {
       allowed: boolean(),
       reason: text({ nullable: true }),
       code: text({ nullable: true })
+    }),
+    meta: Shown.keys({
+      warnings: list_of(text(), { describe: "What to know before it becomes an order: the customer's standing, stock" })
     })
   },
   name: "opportunities.available_actions",
@@ -173,7 +175,8 @@ const actions = get(`${path}/{id}/available_actions`, {
   params: one,
   run: (input) =>
     Effect.gen(function* () {
-      const state = yield* loadDecisionState(input.rows.id, input, { stock: true })
+      const state = yield* withOwed(yield* loadDecisionState(input.rows.id, input, { stock: true }), input.settings)
+      const { availableActions, orderWarnings } = yield* acting
       let last = 0
       // Decides without recording anything, so ids are placeholders and no document number is taken.
       const context: DecideContext = {
@@ -183,7 +186,10 @@ const actions = get(`${path}/{id}/available_actions`, {
         id: () => --last,
         number: () => null
       }
-      return ok({ available_actions: availableActions(state, context).map((action) => ({ ...action })) })
+      return ok({
+        available_actions: availableActions(state, context).map((action) => ({ ...action })),
+        meta: { warnings: orderWarnings(state, context) }
+      })
     })
 })
 

@@ -22,6 +22,7 @@ import {
   conflictingHold,
   isHoldingStock,
   hasShortageCheck,
+  isShort,
   shortagesOf
 } from "./demands.ts"
 import type { Opportunity, DecisionState } from "./aggregate.ts"
@@ -48,6 +49,8 @@ export interface Recalculated {
   readonly demands: ReadonlyArray<DemandRow>
   /** Lines that would be short, for opportunities that hold stock and whose stock was read. */
   readonly shortages: ReadonlyArray<LineShortage>
+  /** The same whatever the opportunity holds: what it would be short of. */
+  readonly short: ReadonlyArray<LineShortage>
   /** What follows from the change; the change's own event comes before. */
   readonly events: ReadonlyArray<NewEvent>
 }
@@ -69,19 +72,17 @@ export const recalculate = (
     const demanded = yield* demandsAfter(state, opportunity, touched.demanded ?? [], context)
     const holding = isHoldingStock(opportunity.header, context.settings)
     const is_checked = hasShortageCheck(opportunity.header, context.settings)
-    const short = is_checked ? shortagesOf(state, opportunity, demanded.demands, context.settings, context.now) : []
+    const short = shortagesOf(state, opportunity, demanded.demands, context.settings, context.now)
     const shortages = holding ? short : []
     const has_shortage =
-      is_checked &&
-      (state.snapshots === undefined
-        ? opportunity.header.has_shortage
-        : short.some((one) => one.remaining_shortfall > 0))
+      is_checked && (state.snapshots === undefined ? opportunity.header.has_shortage : isShort(short))
     opportunity = { ...opportunity, header: { ...opportunity.header, has_shortage } }
     const priced = pricedEvent(after, state.opportunity, opportunity)
     return {
       opportunity,
       demands: demanded.demands,
       shortages,
+      short,
       events: [...(priced === undefined ? [] : [priced]), ...demanded.events]
     }
   })

@@ -1,4 +1,5 @@
 /** How answers show opportunities and their child rows (rules/opportunities 7.1, 9.1, 11 to 13). */
+import { Effect } from "effect"
 import { phase_labels, phaseOf } from "../availability/phase.ts"
 import { releasePointIn } from "../availability/settings.ts"
 import { type Resource, resource } from "../kernel/resource.ts"
@@ -13,6 +14,7 @@ import { cost_type_labels, opportunity_costs } from "./money/schema.ts"
 import { opportunity_participants } from "./participants/schema.ts"
 import { opportunity_versions, version_statuses, version_types } from "./versions/schema.ts"
 import { transaction_type_labels } from "./child-columns.ts"
+import { loadLinePieces, sumOfPieces } from "./pieces.ts"
 import { opportunities, phases } from "./schema.ts"
 import { statusLabelOf, states, statusNames } from "./status/statuses.ts"
 import { depthOf, parentPath } from "./lines/tree.ts"
@@ -21,6 +23,14 @@ import * as Shown from "../kernel/answer-schema.ts"
 
 const named = (labels: { readonly [code: number]: string }, value: number | null): string | null =>
   value === null ? null : (labels[value] ?? null)
+
+/** How far an opportunity is: pieces it asks for, of these prepared or further, out now, and back. */
+export const pieces_shown = {
+  wanted: Shown.number({ describe: "Pieces it asks for; a kit is one" }),
+  packed: Shown.number({ describe: "Of these, prepared or further" }),
+  out: Shown.number({ describe: "Of these, out now" }),
+  back: Shown.number({ describe: "Of these, back" })
+}
 
 export const assignmentResource = resource({
   singular: "asset",
@@ -197,7 +207,19 @@ export const opportunityResource = resource({
     items: { kind: "many", via: "opportunity_id", resource: () => itemResource, where: { is_live: true } },
     costs: { kind: "many", via: "opportunity_id", resource: () => costResource },
     versions: { kind: "many", via: "opportunity_id", resource: () => versionResource },
-    participants: { kind: "many", via: "opportunity_id", resource: () => participantResource }
+    participants: { kind: "many", via: "opportunity_id", resource: () => participantResource },
+    pieces: {
+      kind: "worked_out",
+      shown: Shown.keys(pieces_shown),
+      of: (rows, { settings }) =>
+        Effect.map(
+          loadLinePieces(
+            rows.map((row) => Number(row["id"])),
+            settings
+          ),
+          (piecesOf) => (row) => ({ ...sumOfPieces(piecesOf(Number(row["id"]))) })
+        )
+    }
   },
   view: (base, row, _found, { settings }) => ({
     ...base,

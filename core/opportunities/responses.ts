@@ -7,19 +7,25 @@ import type { Answer, Failure, Input } from "../kernel/endpoint.ts"
 import { includesOf } from "../kernel/query.ts"
 import { render, viewContext } from "../kernel/resource.ts"
 import { Store } from "../kernel/store/store.ts"
+import type { Warned } from "./aggregate.ts"
 import { hasOnePermission, type Viewer } from "../kernel/viewer.ts"
 import { opportunityResource } from "./resources.ts"
 import { opportunities, type OpportunityRow } from "./schema.ts"
 import { isClosed } from "./status/statuses.ts"
-import { boolean } from "../kernel/field.ts"
+import { boolean, integer, list, text } from "../kernel/field.ts"
 import * as Shown from "../kernel/answer-schema.ts"
 import { type HeldBack, dispatch_meta_fields } from "./status/progress.ts"
 
 /** The answer with one opportunity. */
 export const opportunityShown = {
   opportunity: Shown.row(() => opportunityResource),
-  meta: Shown.keys({ can_edit: boolean(), can_destroy: boolean() })
+  meta: Shown.keys({
+    can_edit: boolean(),
+    can_destroy: boolean(),
+    warnings: Shown.optional(list(text(), { describe: "What to know of what was done; absent where there is nothing" }))
+  })
 }
+type OpportunityAnswer = Answer<Shown.KeysShown<typeof opportunityShown>>
 /** The lines that were short on a dispatch the store's policy let pass with a warning. */
 export const dispatchMetaShown = { _meta: Shown.optional(Shown.keys(dispatch_meta_fields)) }
 
@@ -32,6 +38,22 @@ export const metaOf = (row: OpportunityRow, viewer: Viewer) => ({
   can_destroy: hasOnePermission(viewer, "opportunities.delete")
 })
 
+/** The answer with `meta.warnings`, where there are any. */
+export const warned = (answer: OpportunityAnswer, warnings: ReadonlyArray<string>): OpportunityAnswer =>
+  answer.body === undefined || warnings.length === 0
+    ? answer
+    : { ...answer, body: { ...answer.body, meta: { ...answer.body.meta, warnings } } }
+
+/** What commands come to that have something to say beside the opportunity. */
+export const warnedResult = Shown.keys({ id: integer(), warnings: list(text()) })
+/** The opportunity with what to know of what was done. */
+export const warnedOpportunity = (
+  { id, warnings }: Warned,
+  input: Input,
+  embedded?: ReadonlyArray<string>,
+  status?: 200 | 201
+) => Effect.map(opportunityAnswer(id, input, embedded, status), (answer) => warned(answer, warnings))
+
 /** What answers to writes include beside what the request asks for. */
 export const withParts: ReadonlyArray<string> = ["items", "costs"]
 export const withUnits: ReadonlyArray<string> = ["items", "items.assets", "costs"]
@@ -41,7 +63,7 @@ export const opportunityAnswer = Effect.fnUntraced(function* (
   input: Input,
   embedded: ReadonlyArray<string> = [],
   status: 200 | 201 = 200
-): Effect.fn.Return<Answer<Shown.KeysShown<typeof opportunityShown>>, Failure, Store> {
+): Effect.fn.Return<OpportunityAnswer, Failure, Store> {
   const row = yield* (yield* Store).get(opportunities, id)
   if (row === undefined) return yield* Effect.die(new Error(`opportunity ${id} vanished while it was being shown`))
   const [opportunity] = yield* render(

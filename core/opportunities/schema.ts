@@ -134,6 +134,9 @@ export const totalFields = {
 const columns = {
   ...header,
   number: text({ nullable: true, computed: true, max: 40, search: true }),
+  /** What was agreed when it became an order, where an extension moved it since (rules/opportunities 4.3). */
+  original_starts_at: timestamp({ nullable: true, computed: true }),
+  original_ends_at: timestamp({ nullable: true, computed: true }),
   source_opportunity_id: ref("opportunities", { nullable: true, computed: true, live: false, on_delete: "keep" }),
   state: code(states, { computed: true, default: 0 }),
   status: integer({ computed: true, default: 0 }),
@@ -205,9 +208,12 @@ export const opportunities = table("opportunities", columns, {
     ]
   },
   soft_delete: true,
+  searched: { columns: ["subject", "number", "reference"] },
   // Lists select rows that are not deleted: with `deleted_at` in the index, counting and skipping reads no rows.
   indexes: [
     ["state", "status"],
+    ["state", "status", "starts_at"],
+    ["state", "status", "ends_at"],
     ["state", "starts_at"],
     ["member_id"],
     ["venue_id"],

@@ -45,8 +45,8 @@ const containerColumns = {
     way_out: "dissolve the container first"
   }),
   product_id: ref("products", { nullable: true, on_delete: "keep" }),
-  parent_container_id: ref("containers", { nullable: true, computed: true, on_delete: "keep" }),
-  previous_container_id: ref("containers", { nullable: true, computed: true, on_delete: "keep" }),
+  parent_container_id: ref("containers", { nullable: true, computed: true, on_delete: "handled" }),
+  previous_container_id: ref("containers", { nullable: true, computed: true, on_delete: "handled" }),
   store_id: ref("stores", {
     nullable: true,
     on_delete: "refuse",
@@ -60,6 +60,8 @@ const containerColumns = {
   sealed_by_user_id: ref("users", { nullable: true, computed: true, on_delete: "keep" }),
   unsealed_at: timestamp({ nullable: true, computed: true }),
   unsealed_by_user_id: ref("users", { nullable: true, computed: true, on_delete: "keep" }),
+  /** Why it was opened, where something was taken out of it while it was sealed; null where somebody unsealed it. */
+  unsealed_reason: text({ nullable: true, computed: true }),
   dissolved_at: timestamp({ nullable: true, computed: true }),
   dissolved_by_user_id: ref("users", { nullable: true, computed: true, on_delete: "keep" }),
   dissolved_reason: text({ nullable: true, computed: true, max: 20 }),
@@ -69,6 +71,7 @@ const containerColumns = {
   repack_started_at: timestamp({ nullable: true, computed: true })
 }
 export const containers = table("containers", containerColumns, {
+  searched: { columns: ["name", "barcode"] },
   visibility: {
     all_columns: ["containers.*"],
     granted_columns: [
@@ -113,7 +116,7 @@ export const containers = table("containers", containerColumns, {
 export type ContainerRow = RowOf<typeof containers>
 
 const itemColumns = {
-  container_id: ref("containers", { on_delete: "keep" }),
+  container_id: ref("containers", { on_delete: "handled" }),
   serialised_item_id: ref("stock_levels", {
     on_delete: "refuse",
     while: [{ unpacked_at: null }],
@@ -124,7 +127,7 @@ const itemColumns = {
   packed_by_user_id: ref("users", { nullable: true, on_delete: "keep" }),
   unpacked_at: timestamp({ nullable: true }),
   unpacked_reason: text({ nullable: true, max: 20 }),
-  transferred_to_container_id: ref("containers", { nullable: true, on_delete: "keep" }),
+  transferred_to_container_id: ref("containers", { nullable: true, on_delete: "handled" }),
   returned_from_opportunity_id: ref("opportunities", { nullable: true, hidden: true, on_delete: "keep" }),
   /** When the unit was confirmed in the present repacking. */
   repacked_at: timestamp({ nullable: true, hidden: true }),

@@ -78,6 +78,7 @@ export const purchase_orders = table(
       granted_columns: [{ to: ["settings.manage"], columns: ["store_id", "status"] }]
     },
     named_by: ["number", "subject"],
+    searched: { columns: ["number", "subject", "reference"] },
     bookkeeping: ["return_reminded_for"],
     soft_delete: true,
     lease_block_size: 50,
@@ -85,6 +86,7 @@ export const purchase_orders = table(
       listed("number_folded"),
       listed("status"),
       listed("po_type"),
+      listed("po_type", "returned_at", "ends_at"),
       listed("supplier_id"),
       listed("store_id"),
       listed("opportunity_id"),

@@ -4,6 +4,7 @@ import { loadPackedUnits } from "../containers/stock-holds.ts"
 import type { Slice } from "../kernel/catalogue.ts"
 import { command } from "../kernel/endpoint.ts"
 import { integer } from "../kernel/field.ts"
+import { later, withRules } from "../kernel/later.ts"
 import { ok, renderById, viewContext } from "../kernel/resource.ts"
 import * as Shown from "../kernel/answer-schema.ts"
 import { Store } from "../kernel/store/store.ts"
@@ -14,8 +15,9 @@ import { containers, live_statuses } from "../packing/schema.ts"
 import { productResource } from "../products/api.ts"
 import { products } from "../products/schema.ts"
 import { stock_levels } from "../stock/schema.ts"
-import { mergeProducts } from "./decide.ts"
 import { productMerged } from "./events.ts"
+
+const merging = later(() => import("./decide.ts"))
 
 const distinct = <Row extends { readonly id: number }>(rows: ReadonlyArray<Row>): ReadonlyArray<Row> => [
   ...new Map(rows.map((row) => [row.id, row])).values()
@@ -31,34 +33,39 @@ const merge = command("POST", "/api/v1/products/{id}/merge", {
   fields: { secondary_id: integer({ required: true, names: "products" }) },
   streams: (params, body) => ["compositions", `product:${params["id"]}`, `product:${String(body["secondary_id"])}`],
   facts: ({ now, rows, settings, values }) =>
-    Effect.gen(function* () {
-      const store = yield* Store
-      const secondary = yield* store.get(products, values.secondary_id ?? 0)
-      const depth_max = kitDepthIn(settings)
-      if (secondary === undefined)
-        return { secondary, levels: [], accessories: [], components: [], edges: [], depth_max, cases: [], packed: [] }
-      const both = [rows.id.id, secondary.id]
-      const either = (name: string) => [{ product_id: both }, { [name]: both }] as const
-      const [accessoriesOf, accessoriesTo] = either("accessory_product_id"),
-        [componentsOf, componentsTo] = either("component_product_id")
-      return {
-        secondary,
-        levels: yield* store.find(stock_levels, { product_id: both }),
-        accessories: distinct([
-          ...(yield* store.find(product_accessories, accessoriesOf)),
-          ...(yield* store.find(product_accessories, accessoriesTo))
-        ]),
-        components: distinct([
-          ...(yield* store.find(product_components, componentsOf)),
-          ...(yield* store.find(product_components, componentsTo))
-        ]),
-        edges: yield* loadCompositionSteps(both, both),
-        depth_max,
-        cases: yield* store.find(products, { is_containerable: true }),
-        packed: yield* loadPackedUnits(yield* store.find(containers, { product_id: both, status: live_statuses }), now)
-      }
-    }),
-  decide: (facts, input, context) => mergeProducts(input.rows.id, facts, context),
+    withRules(merging, () =>
+      Effect.gen(function* () {
+        const store = yield* Store
+        const secondary = yield* store.get(products, values.secondary_id ?? 0)
+        const depth_max = kitDepthIn(settings)
+        if (secondary === undefined)
+          return { secondary, levels: [], accessories: [], components: [], edges: [], depth_max, cases: [], packed: [] }
+        const both = [rows.id.id, secondary.id]
+        const either = (name: string) => [{ product_id: both }, { [name]: both }] as const
+        const [accessoriesOf, accessoriesTo] = either("accessory_product_id"),
+          [componentsOf, componentsTo] = either("component_product_id")
+        return {
+          secondary,
+          levels: yield* store.find(stock_levels, { product_id: both }),
+          accessories: distinct([
+            ...(yield* store.find(product_accessories, accessoriesOf)),
+            ...(yield* store.find(product_accessories, accessoriesTo))
+          ]),
+          components: distinct([
+            ...(yield* store.find(product_components, componentsOf)),
+            ...(yield* store.find(product_components, componentsTo))
+          ]),
+          edges: yield* loadCompositionSteps(both, both),
+          depth_max,
+          cases: yield* store.find(products, { is_containerable: true }),
+          packed: yield* loadPackedUnits(
+            yield* store.find(containers, { product_id: both, status: live_statuses }),
+            now
+          )
+        }
+      })
+    ),
+  decide: ({ known, rules }, input, context) => rules.mergeProducts(input.rows.id, known, context),
   respond: (_result, input) =>
     Effect.map(renderById(productResource, input.rows.id.id, input.query, viewContext(input)), ok)
 })

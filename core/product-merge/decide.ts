@@ -182,7 +182,8 @@ const pooledLevels = (
         quantity_held: sum("quantity_held"),
         quantity_allocated: sum("quantity_allocated"),
         quantity_unavailable: sum("quantity_unavailable"),
-        quantity_on_order: sum("quantity_on_order")
+        quantity_on_order: sum("quantity_on_order"),
+        out_of_service: [...into.out_of_service, ...from.out_of_service]
       })
       return [...(updated === undefined ? [] : [updated]), stockLevelMerged.make({ id: from.id, into_id: into.id })]
     })

@@ -13,7 +13,7 @@ import * as Shown from "../kernel/answer-schema.ts"
 
 export const productResource = resource({
   singular: "product",
-  called: { by: ["sku", "barcode"] },
+  called: { by: ["sku", "barcode", "name"] },
   shows: { product_group_name: text({ nullable: true }), icon: Shown.nothing() },
   table: products,
   filters: [

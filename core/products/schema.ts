@@ -83,6 +83,7 @@ const columns = {
 }
 export const products = table("products", columns, {
   soft_delete: true,
+  searched: { columns: ["name", "sku", "barcode"] },
   merged_by: { event: "product.merged", from: "secondary_id", into: "primary_id" },
   visibility: {
     all_columns: ["products.*"],

@@ -3,10 +3,10 @@ import { Effect, Result } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { postQuery, get, type SharedDraft } from "../kernel/endpoint.ts"
 import { boolean, choice, integer, json, list, money, ref, text, timestamp } from "../kernel/field.ts"
+import { later } from "../kernel/later.ts"
 import { invalid } from "../kernel/rejection.ts"
 import { ok } from "../kernel/resource.ts"
 import { baseCurrency } from "../kernel/settings.ts"
-import { calculateEndpoint } from "../pricing/calculate.ts"
 import { type FormField, schemaSections } from "../pricing/config-schema.ts"
 import { presets } from "../pricing/presets.ts"
 import { basePeriods, modifiers, rateTransactionTypes, strategies } from "../pricing/strategies.ts"
@@ -15,6 +15,8 @@ import { isExplained } from "./explained.ts"
 import { rateFacts } from "./facts.ts"
 import * as Shown from "../kernel/answer-schema.ts"
 import { stepShown } from "../pricing/explain-step.ts"
+
+const calculating = later(() => import("../pricing/calculate.ts"))
 
 const named = (
   all: ReadonlyArray<{ readonly identifier: string; readonly label: string }>
@@ -101,6 +103,7 @@ const calculate = postQuery("/api/v1/products/{product}/calculate_rate", {
       const store_id = input.values.store_id ?? null
       const { id } = input.rows.product
       const facts = yield* rateFacts([id], { store_id, start: String(input.body["start"]) })
+      const { calculateEndpoint } = yield* calculating
       const answer = calculateEndpoint(
         input.body,
         {

@@ -5,6 +5,8 @@ import { boolean, choice, integer, secretText, text } from "../kernel/field.ts"
 import { default_span_days, span_days_ceiling } from "../availability/settings.ts"
 import type { SettingGroups } from "../kernel/settings.ts"
 
+const promise_policies = { block: "Block", warn: "Warn", allow: "Allow" }
+
 export const settingGroups = {
   company: {
     name: text({ default: "" }),
@@ -44,7 +46,15 @@ export const settingGroups = {
     number_scope: choice({ store: "One sequence per store", global: "One sequence" }, { default: "store" }),
     max_versions: integer({ default: 20, min: 1, max: 200 }),
     max_alternatives: integer({ default: 5, min: 1, max: 50 }),
-    prices_include_tax: boolean({ default: false })
+    prices_include_tax: boolean({ default: false }),
+    on_stop_policy: choice(promise_policies, {
+      default: "warn",
+      describe: "A customer is on stop: block refuses the order, warn tells it, allow says nothing"
+    }),
+    credit_limit_policy: choice(promise_policies, {
+      default: "warn",
+      describe: "A customer would owe more than their limit: the same"
+    })
   },
   availability: {
     resolution: choice({ daily: "Daily", half_daily: "Half-daily", hourly: "Hourly" }, { default: "daily" }),

@@ -126,8 +126,8 @@ const transactionRow = (level: StockLevelRow, type: TransactionType, quantity: s
 })
 
 /**
- * 422 `stock_level` for the last level of a bulk product. References refuse the deletion of a packed unit, of a case in
- * use and of a unit with demands.
+ * 422 `stock_level` for the last level of a bulk product, unless that was deleted. References refuse the deletion of a
+ * packed unit, of a case in use and of a unit with demands.
  */
 export const deleteLevel = (
   level: StockLevelRow,
@@ -136,7 +136,8 @@ export const deleteLevel = (
   const refuse = (text: string) => Result.fail(invalidField("stock_level", text))
   if (level.is_sub_hired)
     return refuse("The stock is sub-hired and belongs to a purchase order; give it back to the supplier there.")
-  if (level.stock_category === bulkCategory && !facts.bulk_levels.some((one) => one.id !== level.id)) {
+  const is_live = facts.product !== undefined && facts.product.deleted_at === null
+  if (is_live && level.stock_category === bulkCategory && !facts.bulk_levels.some((one) => one.id !== level.id)) {
     return refuse("The last stock level of a bulk product cannot be deleted; set its quantity to 0 instead.")
   }
   return Result.succeed([])

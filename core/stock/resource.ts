@@ -32,6 +32,7 @@ export const stockLevelResource = resource({
     "serial_number",
     "barcode",
     "asset_number",
+    "service_state",
     "created_at"
   ],
   sorts: ["product_id", "store_id", "quantity_held", "stock_type", "created_at"],

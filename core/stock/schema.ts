@@ -2,9 +2,23 @@
  * Stock levels (the quantity of a bulk product at a store, or one serialised unit) and their ledger (rules/availability
  * 10).
  */
-import { boolean, code, decimal, integer, json, longText, ref, text, timestamp } from "../kernel/field.ts"
+import {
+  boolean,
+  choice,
+  code,
+  decimal,
+  integer,
+  json,
+  list,
+  longText,
+  object,
+  ref,
+  text,
+  timestamp
+} from "../kernel/field.ts"
 import type { JsonObject } from "../kernel/json.ts"
 import { type RowOf, table } from "../kernel/table.ts"
+import { out_of_service_labels, service_states } from "../service/service.ts"
 
 export const stock_categories = { 10: "Bulk Stock", 50: "Serialised Stock" }
 const quantity = { scale: 2, min: "0", default: "0.00" } as const
@@ -37,6 +51,19 @@ export const stock_levels = table(
     /** True for a serialised unit that the newest line of its ledger moved out: written off, sold or transferred. */
     is_gone: boolean({ computed: true, default: false, hidden: true }),
     is_sub_hired: boolean({ computed: true, default: false }),
+    /** Of a serialised unit. A bulk level stays in service: `out_of_service` says how much of it is not. */
+    service_state: choice(service_states, { computed: true, default: "in_service" }),
+    /** What of it cannot be rented, one entry for each open service record (core/workshop keeps both). */
+    out_of_service: list(
+      object({
+        service_record_id: integer({ required: true, min: 1 }),
+        state: choice(out_of_service_labels, { required: true }),
+        quantity: integer({ required: true, min: 1 }),
+        starts_at: timestamp({ required: true }),
+        expected_back_at: timestamp({ nullable: true })
+      }),
+      { computed: true, default: [] }
+    ),
     /** When a sub-hired level went back to its supplier: it counted until then, and its numbers are free again. */
     given_back_at: timestamp({ nullable: true, computed: true }),
     /** The row of the purchase order it came by. */
@@ -49,6 +76,7 @@ export const stock_levels = table(
   },
   {
     named_by: ["item_name", "asset_number", "serial_number"],
+    searched: { columns: ["item_name", "asset_number", "serial_number", "barcode"] },
     bookkeeping: ["quantity_allocated"],
     merged_by: { event: "stock_level.merged", from: "id", into: "into_id" },
     visibility: {
@@ -75,7 +103,8 @@ export const stock_levels = table(
       ["barcode"],
       ["serial_number"],
       ["created_at"],
-      ["purchase_order_item_id"]
+      ["purchase_order_item_id"],
+      ["service_state"]
     ],
     uniques: [
       { columns: ["asset_number"], field: "asset_number", message: "The asset number has already been taken." },

@@ -9,7 +9,7 @@ const readAndWrite = (areas: string): ReadonlyArray<string> =>
 const interface_abilities: ReadonlyArray<string> = [
   ...readAndWrite(`members exchange_rates products stock stores containers kits activities opportunities shortages rates pricing
     custom-fields custom-views static-data tax-classes settings users roles tokens sync invoices purchase_orders documents
-    notifications notification-preferences notification-settings`),
+    notifications notification-preferences notification-settings boards`),
   ...words(`countries:read currencies:read availability:read schema:read system:read system:write action-log:read
     webhooks:manage payments:write credit-notes:read api-usage:read api-log:read`)
 ]

@@ -10,9 +10,9 @@ import { members } from "../members/schema.ts"
 import { sendsInvitations } from "./account-mail.ts"
 import { activateUser, changeUser, deactivateUser, inviteUser } from "./decide.ts"
 import { grants, listAbilities, listPermissions, rolesSlice, viewerLevel } from "./roles.ts"
-import { interfacePermissions, serverPermissions } from "./permissions.ts"
+import { laterGrants, interfacePermissions, laterPermissions, serverPermissions } from "./permissions.ts"
 import { roles, users } from "./schema.ts"
-import { roleSeed } from "./seed.ts"
+import { grantToSystemRoles, roleSeed } from "./seed.ts"
 import { isAdministrator } from "./rights.ts"
 import { userEvents } from "./events.ts"
 import { rolesOf } from "./viewer.ts"
@@ -22,6 +22,7 @@ export const userResource = resource({
   singular: "user",
   shows: { roles: list(text()), is_admin: boolean() },
   table: users,
+  called: { by: ["email", "name"] },
   filters: ["name", "email", "is_active", "is_owner", "member_id", "created_at", "updated_at"],
   sorts: ["name", "email", "created_at", "updated_at"],
   aliases: { active: "is_active" },
@@ -148,8 +149,9 @@ const endpoints = [
 export const userSlices: ReadonlyArray<Slice> = [
   {
     ...rolesSlice,
-    permissions: [...interfacePermissions, ...serverPermissions],
+    permissions: [...interfacePermissions, ...serverPermissions, ...laterPermissions],
     seed: roleSeed,
+    later_seeds: [grantToSystemRoles(laterGrants)],
     endpoints: [...(rolesSlice.endpoints ?? []), listPermissions, listAbilities]
   },
   { name: "users", tables: [users], resources: [userResource], events: userEvents, endpoints }

@@ -42,6 +42,11 @@ export const interfacePermissions: ReadonlyArray<Permission> = Object.entries(ar
  * server's slice gives it to the system roles.
  */
 export const serverPermissions: ReadonlyArray<Permission> = permissionsOfArea("system", "manage")
+/**
+ * Enough for what the warehouse does with units of orders, as `opportunities.edit` is: never for money or the header.
+ */
+export const fulfil_permission = "opportunities.fulfil"
+export const laterPermissions: ReadonlyArray<Permission> = permissionsOfArea("opportunities", "fulfil")
 const keys = interfacePermissions.map((one) => one.key)
 
 const all = (...areas: ReadonlyArray<string>): ReadonlyArray<string> =>
@@ -58,7 +63,10 @@ export interface SystemRole {
 export const owner_level = 100
 /** The system role with every permission; besides the owner, its users issue tokens and read the whole calendar. */
 export const admin_role = "Admin"
-/** The roles of a new database. The owner needs none: `users.is_owner` passes every permission. */
+/**
+ * What the system roles got with the first release; `laterGrants` and slices that came later add to it. The owner
+ * needs none: `users.is_owner` passes every permission.
+ */
 export const systemRoles: ReadonlyArray<SystemRole> = [
   { name: admin_role, level: 80, description: "Everything", permissions: keys },
   {
@@ -105,4 +113,19 @@ export const systemRoles: ReadonlyArray<SystemRole> = [
       "costs.view"
     )
   }
+]
+
+/**
+ * What roles need for a day's work beside what the first release gave them: by later seeds, so that the roles of
+ * databases from before get it as well.
+ */
+export const laterGrants: { readonly [role: string]: ReadonlyArray<string> } = {
+  [admin_role]: [fulfil_permission],
+  "Operations Manager": [fulfil_permission],
+  "Sales": [fulfil_permission, "availability.view", "stock.view", "kits.view", "containers.view"],
+  "Warehouse": [fulfil_permission, "opportunities.view", "activities.view"]
+}
+/** What a system role holds in a database of this release, without what slices of their own areas give it. */
+export const permissionsOfRole = (name: string): ReadonlyArray<string> => [
+  ...new Set([...(systemRoles.find((role) => role.name === name)?.permissions ?? []), ...(laterGrants[name] ?? [])])
 ]

@@ -8,17 +8,20 @@ export const nearest = (word: string, candidates: ReadonlyArray<string>): string
   const [best] = scored
   return best !== undefined && best[0] <= Math.max(1, Math.floor(word.length / 3)) ? best[1] : undefined
 }
-/** Levenshtein's distance: letters to insert, delete or change to get from one word to the other. */
+/** Letters to insert, delete or change, or neighbours to swap, to get from one word to the other. */
 const edits = (a: string, b: string): number => {
-  let row = Array.from({ length: b.length + 1 }, (_, at) => at)
-  for (const [i, letter] of [...a].entries()) {
-    let last = i + 1
-    row = row.map((above, j) => {
-      const before = row[j - 1]
-      if (before === undefined) return last
-      last = Math.min(above + 1, last + 1, before + (letter === b[j - 1] ? 0 : 1))
-      return last
-    })
+  let above: ReadonlyArray<number> = []
+  let row: ReadonlyArray<number> = Array.from({ length: b.length + 1 }, (_, at) => at)
+  for (let i = 0; i < a.length; i++) {
+    const next = [i + 1]
+    for (let j = 0; j < b.length; j++) {
+      const changed = (row[j] ?? 0) + (a[i] === b[j] ? 0 : 1)
+      const is_swapped = i > 0 && j > 0 && a[i] === b[j - 1] && a[i - 1] === b[j]
+      const swapped = is_swapped ? (above[j - 1] ?? 0) + 1 : changed
+      next.push(Math.min((row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1, changed, swapped))
+    }
+    above = row
+    row = next
   }
   return row.at(-1) ?? a.length
 }

@@ -2,14 +2,15 @@
 import { Effect } from "effect"
 import { type InvoiceMail, invoiceMail } from "../../core/billing/mailing.ts"
 import { invoices } from "../../core/billing/schema.ts"
-import { typeOfInvoice } from "../../core/documents/content/invoices.ts"
-import { prepareDocument, type PreparedDocument } from "../../core/documents/content/prepare.ts"
+import type { PreparedDocument } from "../../core/documents/content/prepare.ts"
+import { typeOfInvoice } from "../../core/documents/types.ts"
 import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import { Rejection } from "../../core/kernel/rejection.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import { GivenUp, type JobKind, jobKind, type JobOffer, jobOffer } from "../jobs/job-kind.ts"
 import { queueMail } from "../mail/jobs.ts"
 import { filledDocument, filledMail } from "../documents/filled.ts"
+import { contents } from "../documents/preparing.ts"
 import { drawn } from "./draw.ts"
 
 const idOf = ({ emailed_at, invoice_id }: InvoiceMail): string => `invoice.${invoice_id}.${emailed_at}`
@@ -34,6 +35,7 @@ export const mailInvoice: JobKind<InvoiceMail> = jobKind({
       const settings = yield* (yield* CommandRuntime).settings
       const invoice = yield* store.get(invoices, mail.invoice_id)
       if (invoice === undefined) return yield* new GivenUp({ message: "The invoice is gone." })
+      const { prepareDocument } = yield* contents
       const prepared = yield* prepareDocument(
         {
           document_type: typeOfInvoice(invoice),

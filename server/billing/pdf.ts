@@ -2,9 +2,8 @@
 import { Effect } from "effect"
 import { credit_notes_path, one, one_credit_note, path, read, read_credit_notes } from "../../core/billing/paths.ts"
 import { drawing_weight } from "../../core/documents/paths.ts"
-import { typeOfInvoice } from "../../core/documents/content/invoices.ts"
-import { type DocumentSource, prepareDocument } from "../../core/documents/content/prepare.ts"
-import { document_types } from "../../core/documents/types.ts"
+import type { DocumentSource } from "../../core/documents/content/prepare.ts"
+import { document_types, typeOfInvoice } from "../../core/documents/types.ts"
 import { type Answer, get, type SharedDraft } from "../../core/kernel/endpoint.ts"
 import { choice } from "../../core/kernel/field.ts"
 import type { Failure } from "../../core/kernel/failure.ts"
@@ -12,6 +11,7 @@ import { notFound } from "../../core/kernel/rejection.ts"
 import type { Settings } from "../../core/kernel/settings.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
 import { filledDocument } from "../documents/filled.ts"
+import { contents } from "../documents/preparing.ts"
 import { tellPdf } from "../webhooks/telling.ts"
 import { drawingRefused, drawn } from "./draw.ts"
 
@@ -60,6 +60,7 @@ const pdfOf = Effect.fnUntraced(function* (
   settings: Settings,
   carries: Effect.Effect<{ readonly carried_xml?: string }, Failure, Store>
 ) {
+  const { prepareDocument } = yield* contents
   const prepared = yield* prepareDocument({ ...source, store_id: null, document_number: null }, settings)
   if (prepared === undefined) return yield* notFound("There is no such document.")
   const options = yield* carries

@@ -5,20 +5,27 @@
 import { createHash } from "node:crypto"
 import { Effect, Option } from "effect"
 import { feedText } from "../../core/calendar/api.ts"
+import {
+  calendar_access,
+  type CalendarKind,
+  chosenKinds,
+  missingPermission,
+  requireKinds,
+  with_field
+} from "../../core/calendar/kinds.ts"
 import { feedHeaders, feedName } from "../../core/calendar/headers.ts"
 import { type Answer, get, type Failure, type Input, type SharedDraft } from "../../core/kernel/endpoint.ts"
 import { notFound, Rejection } from "../../core/kernel/rejection.ts"
 import { ok, unpagedMeta } from "../../core/kernel/resource.ts"
 import type { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import { hasOnePermission } from "../../core/kernel/viewer.ts"
 import { roles, type UserRow, users } from "../../core/users/schema.ts"
 import { isAdministrator } from "../../core/users/rights.ts"
 import { viewerOf } from "../../core/users/viewer.ts"
 import { ServerContext } from "../server-context.ts"
 import type { ServerSlice } from "../server-slice.ts"
-import { type FeedOf, feedPath, feedUrl, isSignedFor, signatureIn } from "./signature.ts"
-import { choice, integer, text } from "../../core/kernel/field.ts"
+import { type FeedOf, feedPath, feedUrl, isSignedFor, signedQuery } from "./signature.ts"
+import { choice, integer, list, text } from "../../core/kernel/field.ts"
 import * as Shown from "../../core/kernel/answer-schema.ts"
 
 /** What a reader compares: every line but the moment of writing, which is all that differs while nothing happens. */
@@ -27,7 +34,6 @@ const tagOf = (text: string): string =>
     .update(text.replace(/^DTSTAMP:.*\r\n/gm, ""))
     .digest("base64url")}"`
 
-const sees_activities = "activities.view"
 const feedSays = {
   "Content-Disposition": "The name of the file",
   ETag: "What the calendar says now, but for the moment of writing"
@@ -48,14 +54,21 @@ const open = {
  */
 const hosted = Effect.map(Effect.serviceOption(ServerContext), Option.getOrThrow)
 
-/** The calendars somebody may subscribe to as they stand now; a link to another holds no longer. */
-const feedsOf = Effect.fnUntraced(function* (user: UserRow): Effect.fn.Return<ReadonlyArray<FeedOf>, Failure, Store> {
+/**
+ * The calendars somebody may subscribe to as they stand now, of the kinds they chose; a link to another holds no
+ * longer. Whoever may see orders sees everybody's; everybody's activities are for administrators.
+ */
+const feedsOf = Effect.fnUntraced(function* (
+  user: UserRow,
+  kinds: ReadonlyArray<CalendarKind>
+): Effect.fn.Return<ReadonlyArray<FeedOf>, Failure, Store> {
   const held = yield* (yield* Store).getMany(roles, user.role_ids)
-  if (!user.is_active || !hasOnePermission(viewerOf(user, held, null), sees_activities)) return []
-  return [{ scope: "user", user_id: user.id }, ...(isAdministrator(user, held) ? [{ scope: "all" } as const] : [])]
+  if (!user.is_active || missingPermission(viewerOf(user, held, null), kinds) !== undefined) return []
+  const sees_all = !kinds.includes("activities") || isAdministrator(user, held)
+  return [{ scope: "user", user_id: user.id, kinds }, ...(sees_all ? [{ scope: "all", kinds } as const] : [])]
 })
 const mayHave = (user: UserRow, of: FeedOf) =>
-  Effect.map(feedsOf(user), (feeds) => feeds.some((feed) => feedPath(feed) === feedPath(of)))
+  Effect.map(feedsOf(user, of.kinds), (feeds) => feeds.some((feed) => feedPath(feed) === feedPath(of)))
 
 /**
  * Whose link this is: one person's calendar is theirs, everybody's that of whoever may have it and whose signature it
@@ -81,13 +94,23 @@ const closed = new Rejection({
     "This address of a calendar is not complete or holds no longer; ask for it again (GET /api/v1/calendar_feeds)."
 })
 /** 403 for a wrong signature before 404 for an unknown user, so that nobody counts users by trying. */
-const served = (of: FeedOf, query: Input["query"]): Effect.Effect<Answer<never>, Failure, Store | CommandRuntime> =>
+const served = (
+  whose: { readonly scope: "all" } | { readonly scope: "user"; readonly user_id: number },
+  query: Input["query"]
+): Effect.Effect<Answer<never>, Failure, Store | CommandRuntime> =>
   Effect.gen(function* () {
     const { key } = yield* hosted
-    const signature = signatureIn(query)
-    const person = signature === undefined ? undefined : yield* personOf(key, of, signature)
+    const signed = signedQuery(query)
+    if (signed === undefined) return yield* closed
+    const of: FeedOf = { ...whose, kinds: signed.kinds }
+    const person = yield* personOf(key, of, signed.signature)
     if (person === undefined || !(yield* mayHave(person, of))) return yield* closed
-    const text = yield* feedText(of.scope === "user" ? of.user_id : undefined)
+    const held = yield* (yield* Store).getMany(roles, person.role_ids)
+    const text = yield* feedText({
+      user_id: of.scope === "user" ? of.user_id : undefined,
+      kinds: of.kinds,
+      reader: viewerOf(person, held, null)
+    })
     return {
       status: 200,
       content: { type: feedHeaders["content-type"], text },
@@ -97,7 +120,8 @@ const served = (of: FeedOf, query: Input["query"]): Effect.Effect<Answer<never>,
 const entry = (server: ServerContext["Service"], of: FeedOf, person: UserRow) => ({
   scope: of.scope,
   user_id: of.scope === "user" ? of.user_id : null,
-  name: feedName(of.scope === "user" ? person.name : null),
+  with: [...of.kinds],
+  name: feedName(of.scope === "user" ? person.name : null, of.kinds),
   url: feedUrl(server.public_url(), server.key, of, person.id)
 })
 
@@ -106,13 +130,13 @@ export const feedsSlice: ServerSlice = {
   endpoints: [
     get("/calendar/feed.ics", {
       name: "calendar.feed",
-      summary: "Every scheduled activity as iCalendar, for whoever has the signed address",
+      summary: "Every scheduled activity, or what the address names, as iCalendar for whoever has the signed address",
       ...open,
       run: ({ query }) => served({ scope: "all" }, query)
     }),
     get("/calendar/feed/{user}.ics", {
       name: "calendar.user_feed",
-      summary: "One user's activities as iCalendar, for whoever has the signed address",
+      summary: "One user's activities, or what the address names, as iCalendar for whoever has the signed address",
       ...open,
       run: ({ params, query }) => {
         const user_id = /^([1-9]\d{0,14})\.ics$/.exec(params["user"]!)?.[1]
@@ -126,23 +150,26 @@ export const feedsSlice: ServerSlice = {
         calendar_feeds: Shown.objects({
           scope: choice({ all: "Everybody's", user: "One user's" }),
           user_id: integer({ nullable: true }),
+          with: list(text(), { describe: "What it holds" }),
           name: text(),
           url: text()
         }),
         meta: Shown.meta
       },
       name: "calendar_feeds.list",
-      summary: "Addresses to subscribe to: your own calendar's and, for administrators, everybody's",
-      ability: "activities:read",
-      permission: sees_activities,
+      summary: "Addresses to subscribe to: your own calendar's and everybody's, as far as you may see them",
+      ...calendar_access,
       metering_weight: 0,
       server_only: true,
-      run: ({ viewer }) =>
+      fields: { with: with_field },
+      run: ({ values, viewer }) =>
         Effect.gen(function* () {
+          const kinds = chosenKinds(values.with)
+          yield* requireKinds(viewer, kinds)
           const store = yield* Store
           const server = yield* hosted
           const user = yield* store.get(users, viewer.user_id)
-          const feeds = user === undefined ? [] : (yield* feedsOf(user)).map((of) => entry(server, of, user))
+          const feeds = user === undefined ? [] : (yield* feedsOf(user, kinds)).map((of) => entry(server, of, user))
           return ok({ calendar_feeds: feeds, meta: unpagedMeta(feeds.length) })
         })
     })

@@ -26,14 +26,17 @@ import {
 import { idempotency_keys, idempotency_results, type KeyRow } from "./schema.ts"
 
 /**
- * Checkout, every POST of invoices, purchase orders and documents, and making or cloning an opportunity; ignored
- * elsewhere.
+ * Checkout, every POST of invoices, purchase orders and documents, making, cloning or extending an opportunity, and
+ * scans, of which a count sent again would be counted again; ignored elsewhere.
  */
-const honoured =
-  /^\/api\/v1\/(?:(?:invoices|purchase_orders|documents)(?:\/|$)|opportunities(?:\/\{\w+\}\/(?:invoices|clone))?$)/
+const honoured = [
+  /^\/api\/v1\/(?:invoices|purchase_orders|documents)(?:\/|$)/,
+  /^\/api\/v1\/scan_in$/,
+  /^\/api\/v1\/opportunities(?:\/\{\w+\}\/(?:invoices|clone|extend|scan))?$/
+]
 /** Does an Idempotency-Key make it happen once? */
 export const keepsAnswers = (endpoint: Endpoint): boolean =>
-  endpoint.method === "POST" && endpoint.kind === "command" && honoured.test(endpoint.path)
+  endpoint.method === "POST" && endpoint.kind === "command" && honoured.some((paths) => paths.test(endpoint.path))
 
 const around = (call: ServerCall, next: ServerEndpoint<Answer>): ServerEndpoint<Answer> => {
   const given = call.headers["idempotency-key"]

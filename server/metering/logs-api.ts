@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import * as Shown from "../../core/kernel/answer-schema.ts"
 import { get } from "../../core/kernel/endpoint.ts"
+import { ignoredOf } from "../../core/kernel/ignored.ts"
 import { conditionsOf, type Query, sortOf } from "../../core/kernel/query.ts"
 import type { Where } from "../../core/kernel/row-change.ts"
 import { listOf, ok, resource, viewContext } from "../../core/kernel/resource.ts"
@@ -47,7 +48,12 @@ const rareOf = (query: Query): { readonly query: Query; readonly where?: Where }
 export const listLogs = (asked: Query, context: ViewContext) => {
   const order = orderOf(asked)
   const { query, ...rare } = rareOf(asked.filter(([name]) => !isSort(name)))
-  return listOf(logResource, query, context, { ...rare, ...(order === undefined ? {} : { order }) })
+  const sort = ignoredOf(asked, { filters: () => true, is_sorted: order !== undefined, includes: {} })
+  return listOf(logResource, query, context, {
+    ...rare,
+    ...(order === undefined ? {} : { order }),
+    ignored: sort.filter((one) => one.startsWith("sort="))
+  })
 }
 
 export const logsEndpoint = (meter: Meter) =>

@@ -137,12 +137,16 @@ const rowBefore = Effect.fnUntraced(function* (table: Table, id: number, { posit
   const { catalogue } = yield* CommandRuntime
   const store = yield* Store
   const events = yield* store.find(journal, { stream }, { order: ["position"] })
+  // An event of an earlier release does not mention columns that came later: they are at their defaults.
+  const defaults = Object.fromEntries(
+    Object.entries(table.columns).map(([name, field]) => [name, field.default ?? null])
+  )
   let row: AnyRow | undefined
   for (const event of events) {
     if (event.position > position) break
     for (const change of foldStored(catalogue, event, event)) {
       if (change.table.name !== table.name) continue
-      if (change.op === "insert" && change.row["id"] === id) row = change.row
+      if (change.op === "insert" && change.row["id"] === id) row = { ...defaults, ...change.row }
       if (change.op === "update" && change.key === id && row !== undefined) row = { ...row, ...change.set }
     }
   }

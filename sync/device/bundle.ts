@@ -75,6 +75,7 @@ export const exportBundle = async (
     )
   }
   const { position, offset, handle } = await run(replica.position)
+  outbox.offer(outbox.lastPending())
   const pending = outbox.toSend()
   const { commands, files, lost_files } = contentsOf(pending, contentOf)
   const short = leasedTables(catalogue).filter(

@@ -12,8 +12,16 @@ import type { Finding } from "./recovery/doctor.ts"
 import type { MissingCommands } from "./recovery/missing-commands.ts"
 import type { Remote } from "./remote.ts"
 import type { QueryResult } from "./replica/replica.ts"
-import type { CommandReport, Conflict, ResolutionRequest, ResolutionResult } from "./resolutions/conflicts.ts"
+import type {
+  CommandReport,
+  Conflict,
+  NamedReport,
+  ResolutionRequest,
+  ResolutionResult
+} from "./resolutions/conflicts.ts"
+import type { AskFacts } from "./resolutions/ways-out.ts"
 import type { Progress, SyncReport } from "./sync.ts"
+import type { DeviceUndo } from "./undo/undo.ts"
 
 export interface SyncStatus {
   readonly server: string
@@ -48,6 +56,11 @@ export interface Device {
   readonly remote: Remote
   /** Answers from the replica as the server would. Refusals are answers, too: a status and `{message, errors}`. */
   readonly ask: (request: DeviceRequest, options?: { readonly plan?: boolean }) => Promise<QueryResult>
+  /**
+   * What these commands would come to one after the other, each on what those before it would have done: answers with
+   * the events they would have made. Nothing is recorded.
+   */
+  readonly plan: (requests: ReadonlyArray<Request>) => Promise<ReadonlyArray<QueryResult>>
   /** Reads the replica as the device's user, who sees no more than is on it. */
   readonly read: <A>(reading: (viewer: Viewer) => Effect.Effect<A, Failure, Store | CommandRuntime>) => Promise<A>
   /** Where the content of a file waits to be sent; undefined where it does not. */
@@ -70,7 +83,8 @@ export interface Device {
   readonly bundleOut: () => Promise<ExportedBundle>
   readonly bundleIn: (text: string) => Promise<ImportedBundle>
   readonly status: () => Promise<SyncStatus>
-  readonly conflicts: () => Promise<ReadonlyArray<Conflict>>
+  /** `facts` answers reads about what is free better than the replica does. */
+  readonly conflicts: (facts?: AskFacts) => Promise<ReadonlyArray<Conflict>>
   /** Resolves a conflict, or a held command by itself; the history stays. */
   readonly resolve: (id: string, how: ResolutionRequest) => Promise<ResolutionResult>
   /** Units that could be used instead of the one a command was refused for. */
@@ -79,8 +93,12 @@ export interface Device {
    * Accepted commands that overwrote somebody's values, or whose outcome is not what was shown here; new ones, or all.
    */
   readonly told: (all: boolean) => ReadonlyArray<CommandReport>
+  /** The reports with what their commands were about: person, order, customer, goods. */
+  readonly named: (reports: ReadonlyArray<CommandReport>) => Promise<ReadonlyArray<NamedReport>>
   /** Marks the reports up to this command as read. */
   readonly seen: (n: number) => void
+  /** Takes back what was recorded here. */
+  readonly undo: DeviceUndo
   readonly pending: () => Promise<ReadonlyArray<PendingCommand>>
   readonly doctor: (repair: boolean, options?: { readonly offline?: boolean }) => Promise<ReadonlyArray<Finding>>
   /** Acknowledged commands that the outbox has lost; nothing is recorded or synced while there are any. */

@@ -2,6 +2,7 @@
  * A device: one profile's folder on this machine with its replica and its outbox. Any number of processes may open one
  * folder; SQLite's lock serialises writers, and one sync runs at a time.
  */
+import { createHash } from "node:crypto"
 import { chmodSync, mkdirSync, readdirSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Layer, ManagedRuntime } from "effect"
@@ -18,7 +19,6 @@ import { decodeEnrolment } from "../protocol/answers.ts"
 import { BundleError } from "../protocol/bundle-format.ts"
 import { newSeed, publicKeyOf } from "../protocol/signature.ts"
 import { layer as sqliteLayer } from "../sqlite/client.ts"
-import { exportBundle, importBundle } from "./bundle.ts"
 import type { Device, SyncStatus } from "./device-types.ts"
 import {
   DeviceFailure,
@@ -36,11 +36,11 @@ import {
   writeProfile
 } from "./folder.ts"
 import { openOutboxAt } from "./outbox/outbox.ts"
-import { examineDevice } from "./recovery/doctor.ts"
 import { acceptMissing, type MissingCommands, missingFailure, missingNow } from "./recovery/missing-commands.ts"
 import { readAnswer, RemoteError, remoteAt, Unreachable } from "./remote.ts"
-import { makeReplica, type QueryResult, type Replica } from "./replica/replica.ts"
-import { conflictsOver } from "./resolutions/conflicts.ts"
+import { makeReplica, type QueryResult, type Replica, type Rerecording } from "./replica/replica.ts"
+import type { Conflicts } from "./resolutions/conflicts.ts"
+import { toldReports } from "./resolutions/reports.ts"
 import { openSession, type SessionParts } from "./server-session.ts"
 import { contentOf, isWaiting, keepAgain, keepFiles, pruneFiles, waitingFiles, waitingPath } from "./files.ts"
 import { type Progress, syncOnce } from "./sync.ts"
@@ -53,7 +53,13 @@ export type { Device, PendingCommand, SyncOptions, SyncStatus } from "./device-t
 export type { Profile } from "./folder.ts"
 export type { Finding } from "./recovery/doctor.ts"
 export type { QueryResult } from "./replica/replica.ts"
-export type { CommandReport, Conflict, ResolutionRequest, ResolutionResult } from "./resolutions/conflicts.ts"
+export type {
+  CommandReport,
+  Conflict,
+  NamedReport,
+  ResolutionRequest,
+  ResolutionResult
+} from "./resolutions/conflicts.ts"
 export type { Progress, SyncReport } from "./sync.ts"
 
 export interface EnrolmentOptions {
@@ -97,6 +103,7 @@ export const enrolDevice = async (
     user_id: replica.user_id,
     abilities: replica.abilities,
     key,
+    logged_in_with: createHash("sha256").update(enrolment.token).digest("hex"),
     ...(typeof replica.public_url === "string" ? { public_url: replica.public_url } : {}),
     ...(typeof server?.public_key === "string" ? { server_key: server.public_key } : {})
   })
@@ -127,6 +134,7 @@ export const openDevice = async (
     replica_id: profile.replica_id,
     commandId: () => uuidv7(),
     viewer: viewerHere(profile),
+    run: uuidv7(),
     public_url: () => profile.public_url ?? profile.url,
     ...(options.at === undefined ? {} : { at: options.at })
   })
@@ -174,14 +182,7 @@ const deviceOver = (parts: DeviceParts): Device => {
     const lost = await missing()
     if (lost !== undefined) throw missingFailure(lost)
   }
-  const conflicts = conflictsOver({
-    outbox,
-    ask: (request, plan, again) => run(asAnswer(replica.ask(request, plan, again))),
-    runDue: () => run(replica.open),
-    base: async () => (await run(replica.position)).position,
-    commandId: () => uuidv7(),
-    now: () => new Date().toISOString()
-  })
+  const conflicts = conflictsOf(parts)
   const files = waitingFiles({ folder, outbox, remote, replica_id: parts.profile.replica_id })
   const syncParts = () => ({ profile: session.profile(), outbox, replica, run, remote, files })
   const locked = async <A>(patience_millis: number, work: () => Promise<A>): Promise<A> => {
@@ -198,13 +199,14 @@ const deviceOver = (parts: DeviceParts): Device => {
     },
     remote,
     ask: askOver(parts),
+    plan: (requests) => run(replica.plan(requests)),
     read: (reading) => run(Effect.flatMap(viewerHere(parts.profile), reading)),
     sync: (progress, { patience_millis = lock_patience_millis } = {}) =>
       locked(patience_millis, async () => {
         try {
           await requireComplete()
           const warnings = await session.begin()
-          await conflicts.release()
+          await (await conflicts()).release()
           return { ...(await syncOnce({ ...syncParts(), ...(progress === undefined ? {} : { progress }) })), warnings }
         } catch (error) {
           throw session.failureHere(error)
@@ -214,6 +216,7 @@ const deviceOver = (parts: DeviceParts): Device => {
     lastPending: () => outbox.lastPending(),
     bundleOut: async () => {
       await requireComplete()
+      const { exportBundle } = await import("./bundle.ts")
       return exportBundle(
         { ...syncParts(), contentOf: (sha256) => contentOf(folder, sha256) },
         new Date().toISOString()
@@ -221,6 +224,7 @@ const deviceOver = (parts: DeviceParts): Device => {
     },
     bundleIn: async (text) => {
       await requireComplete()
+      const { importBundle } = await import("./bundle.ts")
       return locked(lock_patience_millis, async () => {
         const imported = await importBundle(syncParts(), text)
         files.prune()
@@ -228,9 +232,9 @@ const deviceOver = (parts: DeviceParts): Device => {
       })
     },
     status: () => statusOver(parts, session.profile()),
-    conflicts: conflicts.list,
+    conflicts: async (facts) => (await conflicts()).list(facts),
     resolve: async (id, how) => {
-      const result = await conflicts.resolve(id, how)
+      const result = await (await conflicts()).resolve(id, how)
       files.prune()
       return result
     },
@@ -243,9 +247,11 @@ const deviceOver = (parts: DeviceParts): Device => {
           )
         )
       ),
-    alternatives: conflicts.alternatives,
-    told: conflicts.told,
-    seen: conflicts.seen,
+    alternatives: async (id) => (await conflicts()).alternatives(id),
+    told: (all) => toldReports(outbox, all),
+    named: async (reports) => (await conflicts()).named(reports),
+    seen: (n) => outbox.seen(n),
+    undo: undoOf(parts, locked),
     pending: async () => {
       const stalled = new Map((await run(replica.stalled)).map((one) => [one.n, one.error]))
       return outbox
@@ -253,7 +259,10 @@ const deviceOver = (parts: DeviceParts): Device => {
         .map(({ n, id, name, issued_at }) => ({ n, id, name, issued_at, stalled: stalled.get(n) ?? null }))
     },
     doctor: (repair, { offline = false } = {}) =>
-      locked(lock_patience_millis, () => examineDevice(syncParts(), repair, offline)),
+      locked(lock_patience_millis, async () => {
+        const { examineDevice } = await import("./recovery/doctor.ts")
+        return examineDevice(syncParts(), repair, offline)
+      }),
     missing,
     acceptLoss: async () => {
       const lost = await missing()
@@ -300,6 +309,48 @@ const askOver =
         : error
     }
   }
+
+/** What resolves conflicts is loaded when somebody asks for them, or something is sent. */
+const conflictsOf = ({ outbox, profile, replica, run }: DeviceParts): (() => Promise<Conflicts>) => {
+  let loaded: Promise<Conflicts> | undefined
+  return () =>
+    (loaded ??= import("./resolutions/conflicts.ts").then(({ conflictsOver }) =>
+      conflictsOver({
+        outbox,
+        ask: (request, plan, again) => run(asAnswer(replica.ask(request, plan, again))),
+        runDue: () => run(replica.open),
+        base: async () => (await run(replica.position)).position,
+        commandId: () => uuidv7(),
+        now: () => new Date().toISOString(),
+        read: run,
+        user_id: () => profile.user_id
+      })
+    ))
+}
+
+/** Nothing is sent while a command is taken back. What undo needs is loaded when it is asked for. */
+const undoOf = (
+  { folder, outbox, profile, replica, run }: DeviceParts,
+  locked: <A>(patience_millis: number, work: () => Promise<A>) => Promise<A>
+): Device["undo"] => {
+  const withUndo = <A>(work: (undo: Device["undo"]) => Promise<A>): Promise<A> =>
+    locked(lock_patience_millis, async () => {
+      const { undoOver } = await import("./undo/undo.ts")
+      const ask = (request: Request, again: Rerecording) => run(asAnswer(replica.ask(request, false, again)))
+      const viewer = viewerHere(profile)
+      const result = await work(
+        undoOver({ catalogue, replica_id: profile.replica_id, outbox, replica, viewer, ask, run })
+      )
+      pruneFiles(folder, outbox, [])
+      return result
+    })
+  return {
+    list: (limit) => withUndo((undo) => undo.list(limit)),
+    plan: (given) => withUndo((undo) => undo.plan(given)),
+    undo: (given, with_dependants) => withUndo((undo) => undo.undo(given, with_dependants)),
+    redo: (given) => withUndo((undo) => undo.redo(given))
+  }
+}
 
 const statusOver = async ({ outbox, replica, run }: DeviceParts, profile: Profile): Promise<SyncStatus> => {
   const { position, synced_at } = await run(replica.position)

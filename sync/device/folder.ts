@@ -40,6 +40,8 @@ const profileSchema = () =>
        * key.
        */
       key: Schema.optionalKey(Schema.String),
+      /** SHA-256, in hex, of the token somebody logged in with; the device's own is another. */
+      logged_in_with: Schema.optionalKey(Schema.String),
       /** The server's public key, for its bundles (`PublicKey`). */
       server_key: Schema.optionalKey(Schema.String),
       /** Set once the server said that another folder sends as this device: nothing is sent from here any more. */

@@ -9,6 +9,7 @@ import type { SettledCommand } from "../protocol/merge.ts"
 import { contentsNamed, isIdReusedError, type Verdict, type WireCommand, toWireCommand } from "../protocol/wire.ts"
 import { referencesOfBody } from "./replica/references.ts"
 import type { Outbox } from "./outbox/outbox.ts"
+import { withdrawn_name } from "./outbox/reopening.ts"
 import { snapshot_beyond_events } from "../protocol/snapshot.ts"
 import { type Remote, RemoteError, Unreachable } from "./remote.ts"
 import type { Replica } from "./replica/replica.ts"
@@ -93,10 +94,13 @@ const push = async ({ profile, outbox, replica, remote, run, files, progress }: 
   for (let sent = 0; sent < pending.length;) {
     const next = nextOf(pending, sent)
     const named = contentsNamed(next)
+    outbox.offer(next.at(-1)?.n ?? 0)
     const lost = named.length === 0 ? [] : await files?.send(named, progress)
     const verdicts = await remote.push(profile.replica_id, next, lost)
     if (verdicts.length === 0) break
     await run(replica.settle(verdictsOfReusedIds(verdicts, pending)))
+    const answered = new Set(verdicts.map(({ id }) => id))
+    outbox.numbersTold(next.flatMap(({ id, n, name }) => (name === withdrawn_name && answered.has(id) ? [n] : [])))
     sent += verdicts.length
     progress?.({ phase: "push", done: sent, total: pending.length })
   }

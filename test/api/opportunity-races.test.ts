@@ -151,6 +151,16 @@ describe("sixteen clients at once on pg", () => {
       expect((await call("GET", `/api/v1/stock_levels/${unit}`)).body.stock_level.quantity_allocated).toBe("1.00")
     await versionsAreWhole()
   })
+  it("wait for each other in no circle that the database has to end", async () => {
+    const rows = await server.run(
+      Effect.flatMap(Store, (store) =>
+        store.run<{ deadlocks: number | string }>(
+          "select deadlocks from pg_stat_database where datname = current_database()"
+        )
+      )
+    )
+    expect(rows.map(({ deadlocks }) => Number(deadlocks))).toEqual([0])
+  })
   it("fold again from the journal to the same tables", async () => {
     const before = await dump()
     await server.run(rebuild(server.app.catalogue))

@@ -18,6 +18,7 @@ const benches: { readonly [name: string]: () => Promise<() => Promise<void>> } =
   jobs: async () => (await import("./jobs.ts")).jobs,
   order: async () => (await import("./order.ts")).order,
   list: async () => (await import("./list.ts")).list,
+  counter: async () => (await import("./counter.ts")).counter,
   billing: async () => (await import("./billing.ts")).billing,
   cli: async () => (await import("./cli.ts")).cli,
   fill: async () => (await import("./fill.ts")).fill,

@@ -61,7 +61,7 @@ const overPg = async ({ url }: PgEngine): Promise<Sql & { readonly close: () => 
   }
 }
 
-const overSqlite = ({ path }: SqliteEngine): Sql & { readonly close: () => Promise<void> } => {
+export const overSqlite = ({ path }: SqliteEngine): Sql & { readonly close: () => Promise<void> } => {
   const db = new DatabaseSync(path, { timeout: 10_000 })
   db.exec("pragma journal_mode = wal; pragma synchronous = full")
   const statements = new Map<string, ReturnType<DatabaseSync["prepare"]>>()

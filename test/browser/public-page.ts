@@ -4,42 +4,13 @@
  *
  *   node test/browser/public-page.ts [FOLDER]
  */
-import { mkdirSync, mkdtempSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join, resolve } from "node:path"
+import { join } from "node:path"
 import type { Page } from "playwright-core"
-import { listenOn } from "../../server/http.ts"
-import { silentLog } from "../../server/log.ts"
-import { openServerApp } from "../../server/app.ts"
-import { chromiumPath, openBrowser } from "./browser.ts"
+import { openBrowser } from "./browser.ts"
+import { endWith, lookedAtWith, openHouse, too_wide } from "./house.ts"
 
-const path = chromiumPath()
-if (path === undefined) {
-  process.stderr.write("There is no Chromium: set CHROMIUM to one.\n")
-  process.exit(2)
-}
-const given = process.argv[2]
-const folder = given === undefined ? mkdtempSync(join(tmpdir(), "flightcase-public-")) : resolve(given)
-mkdirSync(folder, { recursive: true })
-
-const token = "owner-token-of-the-look"
-const app = await openServerApp({
-  database: { kind: "sqlite", path: ":memory:" },
-  key: "key-of-the-look-which-is-long",
-  data_folder: join(folder, "server"),
-  owner_token: token
-})
-const http = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, answer: app.answer })
-app.listensAt(http.url)
-const did = async (method: string, at: string, json?: object): Promise<any> => {
-  const got = await fetch(`${http.url}/api/v1${at}`, {
-    method,
-    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-    ...(json === undefined ? {} : { body: JSON.stringify(json) })
-  })
-  if (!got.ok) throw new Error(`${method} ${at}: ${got.status} ${await got.text()}`)
-  return got.status === 204 ? undefined : got.json()
-}
+const { folder, path } = lookedAtWith("public")
+const { close, did, url } = await openHouse(folder)
 const offered = async (locale: string, lines: number): Promise<number> => {
   const { member } = await did("POST", "/members", { name: "Ann Ltd", membership_type: "organisation", locale })
   const { opportunity } = await did("POST", "/opportunities", {
@@ -69,10 +40,9 @@ const linkTo = async (id: number, more: object = {}): Promise<string> =>
 const complaints: Array<string> = []
 const browser = await openBrowser(path)
 const views = [390, 1280].flatMap((width) => (["light", "dark"] as const).map((scheme) => ({ width, scheme })))
-/** As text: the browser has the page's types, and this program has not. */
 const wrongIn = (page: Page): Promise<ReadonlyArray<string>> =>
   page.evaluate(`[
-    ...(document.documentElement.scrollWidth > document.documentElement.clientWidth ? ["the page is too wide"] : []),
+    ...(${too_wide}),
     ...[...document.querySelectorAll("input:not([type=hidden])")]
       .filter((one) => one.labels.length === 0)
       .map((one) => one.id + " has no label")
@@ -95,7 +65,7 @@ try {
       await page.screenshot({ path: name(what), fullPage: true })
       process.stdout.write(`${name(what)}\n`)
     }
-    await page.goto(`${http.url}/d/nothing`)
+    await page.goto(`${url}/d/nothing`)
     await seen("gone")
     await page.goto(await linkTo(await offered("en", 6), { pin: "1234" }))
     await page.fill("#pin", "9999")
@@ -140,8 +110,6 @@ try {
   await plain.close()
 } finally {
   await browser.close()
-  await http.stop(1_000)
-  await app.close()
+  await close()
 }
-for (const complaint of complaints) process.stderr.write(`${complaint}\n`)
-process.exitCode = complaints.length === 0 ? 0 : 1
+endWith(complaints)

@@ -47,7 +47,7 @@ it("somebody is invited, and logs in with the code of the mail", async () => {
   expect(invited).toMatchObject({
     code: 0,
     out: expect.stringMatching(/^\d+\n$/),
-    err: "Ann is sent a code to log in with, to ann@house.example; it holds for seven days.\n"
+    err: `Ann is sent a code to log in with, to ann@house.example; it holds for seven days.\nWritten to ${place.url}.\n`
   })
   const code = await codeFor("ann@house.example")
   const outbox = join(place.folder, "server", "outbox")

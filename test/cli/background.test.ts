@@ -4,10 +4,12 @@ import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import {
   arrivedText,
+  asOfText,
   background_lock,
   saveAttempt,
   type SyncOccasion,
   readAttempt,
+  refreshFirst,
   watch_lock,
   shouldSync
 } from "../../cli/background.ts"
@@ -72,11 +74,59 @@ describe("a sync in the background", () => {
     held?.release()
     expect(worth()).toBe(true)
   })
+  describe("before a read", () => {
+    const old = new Date(now - minutes(2)).toISOString()
+    /** How long was waited at most, and whether it is still being refreshed; undefined where nothing was started. */
+    const refreshed = async (more: Partial<SyncOccasion>, is_quick = true) => {
+      const waits: Array<number> = []
+      const occasion = { folder, profile: "default", env: {}, offline: false, pending: false, synced_at: old, ...more }
+      const is_refreshing = await refreshFirst(occasion, now, async (_occasion, patience) => {
+        waits.push(patience)
+        return is_quick
+      })
+      return waits.length === 0 ? undefined : { waits, is_refreshing }
+    }
+    it("waits for a server that answers quickly, and no longer than its patience for another", async () => {
+      expect(await refreshed({})).toEqual({ waits: [1_500], is_refreshing: false })
+      expect(await refreshed({}, false)).toEqual({ waits: [1_500], is_refreshing: true })
+    })
+    it("does not wait where the replica is not a minute old, or was never filled", async () => {
+      expect(await refreshed({ synced_at: new Date(now - 59_999).toISOString(), pending: true })).toBeUndefined()
+      expect(await refreshed({ synced_at: new Date(now - 60_000).toISOString() })).toBeDefined()
+      expect(await refreshed({ synced_at: null })).toBeUndefined()
+    })
+    it("does not wait offline, where the network failed a moment ago, or where a sync is under way", async () => {
+      expect(await refreshed({ offline: true })).toBeUndefined()
+      saveAttempt(folder, { tried_at: now - 1_000, ok: false, conflicts: 0, failures: 1 })
+      expect(await refreshed({})).toBeUndefined()
+      saveAttempt(folder, { tried_at: now - 1_000, ok: true, conflicts: 0, failures: 0 })
+      const held = takeLock(folder, watch_lock)
+      expect(await refreshed({})).toBeUndefined()
+      held?.release()
+    })
+  })
   it("has what it found told once", () => {
     expect(arrivedText(folder)).toBeUndefined()
     saveAttempt(folder, { tried_at: now, ok: true, conflicts: 2, failures: 0 })
     expect(arrivedText(folder)).toBe("2 commands were refused: flightcase sync conflicts")
     expect(arrivedText(folder)).toBeUndefined()
     expect(readAttempt(folder)).toMatchObject({ ok: true, conflicts: 0 })
+  })
+})
+
+describe("how old an answer of the replica is", () => {
+  it.each([
+    [59, undefined],
+    [61, "1 min ago"],
+    [12 * 60, "12 min ago"],
+    [5 * 3600, "5 h ago"],
+    [72 * 3600, "3 days ago"]
+  ] as const)("after %i seconds: %s", (seconds, expected) => {
+    const text = asOfText(new Date(now - seconds * 1_000).toISOString(), now)
+    if (expected === undefined) expect(text).toBeUndefined()
+    else expect(text).toMatch(new RegExp(`^As of (\\d{4}-\\d{2}-\\d{2} )?\\d{2}:\\d{2}, ${expected}$`))
+  })
+  it("is not told of a replica that has never synced", () => {
+    expect(asOfText(null, now)).toBeUndefined()
   })
 })

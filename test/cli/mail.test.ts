@@ -14,7 +14,9 @@ it("says that nothing is sent where no mail server is set", async () => {
   const tried = await run(place, ["mail", "test", "ann@customer.example"])
   expect([tried.code, tried.err]).toEqual([
     0,
-    "No mail server is set: the message to ann@customer.example is written to the outbox folder and not sent.\n"
+    expect.stringContaining(
+      "No mail server is set: the message to ann@customer.example is written to the outbox folder and not sent.\n"
+    )
   ])
   expect(tried.out).toMatch(/^mail\.send:test\.[0-9a-f-]{36}\n$/)
   const data = await run(place, ["mail", "test", "--json"])
@@ -36,7 +38,7 @@ it("waits for what comes of it, and tells that", async () => {
     expect((await run(place, set)).code).toBe(0)
     expect(await run(place, ["mail", "test", "ann@customer.example", "--wait"])).toMatchObject({
       code: 0,
-      err: "A message to ann@customer.example is on its way to the mail server.\n",
+      err: expect.stringContaining("A message to ann@customer.example is on its way to the mail server.\n"),
       out: expect.stringMatching(/^The mail server took it: 250 /)
     })
     expect(smtp.taken.map(({ to }) => to)).toEqual([["ann@customer.example"]])

@@ -25,7 +25,7 @@ it("without a network it is refused with the way out, and a plan of it sets noth
 })
 it("with one it is set on the server at once, and the answer does not repeat it", async () => {
   const { code, err, out } = await run(place, update)
-  expect([code, err]).toEqual([0, ""])
+  expect([code, err]).toEqual([0, expect.stringMatching(/^Written to http:\/\/\S+ as Owner\.\n$/)])
   expect(out).toContain("********")
   expect(out).not.toContain("hidden")
   expect(await shown()).toMatchObject({ smtp_url: "********" })

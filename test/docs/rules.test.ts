@@ -58,7 +58,10 @@ describe("the rules of the field", () => {
       "members-activities",
       "opportunities",
       "rates",
-      "rulings"
+      "rulings",
+      "search",
+      "today",
+      "undo"
     ])
     for (const [file, numbers] of sections) {
       expect(numbers.length, file).toBeGreaterThan(5)

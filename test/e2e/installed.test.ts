@@ -99,8 +99,8 @@ describe("the package", () => {
       expect.arrayContaining(["out/server.js", "out/cli.js", "out/licences.txt", "cli/bin.mjs", "README.md"])
     )
   })
-  it("is smaller than 18 MB, and needs nothing beside itself but Node", () => {
-    expect(packed.unpackedSize).toBeLessThan(18_000_000)
+  it("is smaller than 13.5 MB, and needs nothing beside itself but Node", () => {
+    expect(packed.unpackedSize).toBeLessThan(13_500_000)
     const beside = existsSync(join(installed, "node_modules"))
       ? readdirSync(join(installed, "node_modules")).filter((name) => !name.startsWith("."))
       : []

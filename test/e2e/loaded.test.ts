@@ -45,6 +45,9 @@ const server_work = new RegExp(
     "effect/dist/(persistence|http/(Multipart|HttpServer|HttpRouter))"
   ].join("|")
 )
+/** Rules of what is done now and then: loaded by the commands that do it. */
+const seldom =
+  /core\/(scanning\/decide|imports\/products|search\/find|today\/today|conflicts|undo|documents\/content\/prepare)/
 const ofServer = (sources: ReadonlyArray<string>) => sources.filter((source) => server_work.test(source))
 
 beforeAll(async () => {
@@ -75,6 +78,7 @@ describe("the built command line", () => {
     // What is looked for is found where it is: the maps name the modules.
     expect(sources).toContain("server/webhooks/api.ts")
     expect(ofServer(sources)).toEqual([])
+    expect(sources.filter((source) => seldom.test(source))).toEqual([])
     expect(of_node.filter((name) => network.test(name))).toEqual([])
     expect(bytes).toBeLessThan(1_420_000)
   })
@@ -86,6 +90,7 @@ describe("the built command line", () => {
     const { bytes, of_node, sources } = await loadedBy(...words)
     expect(sources).toContain("core/catalogue.ts")
     expect(sources.filter((source) => source.startsWith("server/"))).toEqual([])
+    expect(sources.filter((source) => seldom.test(source))).toEqual([])
     expect(ofServer(sources)).toEqual([])
     expect(of_node.filter((name) => network.test(name))).toEqual([])
     expect(bytes).toBeLessThan(1_250_000)

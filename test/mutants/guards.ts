@@ -3,6 +3,7 @@ import type { Mutant } from "./mutant.ts"
 
 const servers_test = "test/server/two-servers.test.ts"
 const truths_test = "test/sync/database-truths.test.ts"
+const roles_test = "test/sync/roles.test.ts"
 const leases_test = "test/sync/server/leases-at-once.test.ts"
 
 export const guard_mutants: ReadonlyArray<Mutant> = [
@@ -146,6 +147,48 @@ export const guard_mutants: ReadonlyArray<Mutant> = [
     killed_by: [
       { file: leases_test, test: "are one block over the network" },
       { file: leases_test, test: "are one block in a bundle" }
+    ]
+  },
+  {
+    name: "a warehouse changes how many are ordered, and so what they cost",
+    file: "core/opportunities/units/api-bulk.ts",
+    within: "acts",
+    find: "!hasOnePermission(context.viewer, edit.permission)",
+    replace: "hasOnePermission(context.viewer, edit.permission) && false",
+    killed_by: [{ file: roles_test, test: "%s: whoever may, and nobody else", engine: "sqlite" }]
+  },
+  {
+    name: "a warehouse changes lines and their prices",
+    file: "core/opportunities/lines/api.ts",
+    within: "change",
+    find: "...edit",
+    replace: '...edit, permission: ["opportunities.edit", "opportunities.fulfil"]',
+    killed_by: [{ file: roles_test, test: "%s: whoever may, and nobody else", engine: "sqlite" }]
+  },
+  {
+    name: "whoever makes roles gives away permissions they lack",
+    file: "core/users/roles.ts",
+    within: "rolesSlice",
+    find: "!hasOnePermission(input.viewer, key)",
+    replace: "false",
+    killed_by: [
+      {
+        file: "test/core/users/rights.test.ts",
+        test: "can %s where they hold all that is held there, and nowhere else"
+      }
+    ]
+  },
+  {
+    name: "whoever manages users gives them roles that hold permissions they lack themselves",
+    file: "core/users/rights.ts",
+    within: "missingRight",
+    find: "!hasOnePermission(viewer, permission)",
+    replace: "permission === undefined",
+    killed_by: [
+      {
+        file: "test/core/users/rights.test.ts",
+        test: "can %s where they hold all that is held there, and nowhere else"
+      }
     ]
   }
 ]

@@ -49,11 +49,35 @@ export const kernel_mutants: ReadonlyArray<Mutant> = [
   },
   {
     name: "streams are locked in the order they are named",
-    file: engine,
-    within: "lockStreams",
+    file: "core/kernel/locks.ts",
+    within: "inOrder",
     find: ".sort()",
     replace: "",
     killed_by: [{ file: "test/core/kernel/lock-order.test.ts", test: "takes the locks of its streams in one order" }]
+  },
+  {
+    name: "what was found taken is waited for while other locks are held",
+    file: "core/kernel/locks.ts",
+    within: "lockIfFree",
+    find: "if (wanted === undefined || wanted.waits)",
+    replace: "if (wanted !== undefined)",
+    killed_by: [
+      { file: "test/core/kernel/lock-order.test.ts", test: "each of two holds what the other finds out late" }
+    ]
+  },
+  {
+    name: "who claims goods does not wait for who claims the same",
+    file: "core/opportunities/load.ts",
+    within: "loadDecisionState",
+    find: "if (needed !== undefined)",
+    replace: "if (needed === undefined)",
+    killed_by: [
+      {
+        file: "test/api/shortage-races.test.ts",
+        test: "two orders take the last piece in the same moment",
+        engine: "pg"
+      }
+    ]
   },
   {
     name: "nobody is asked for the permission",
@@ -278,6 +302,56 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     find: "request.lines.filter((line) => !line.is_optional)",
     replace: "request.lines.filter(() => true)",
     killed_by: [{ file: "test/core/pricing/totals.test.ts", test: "leaves optional lines and costs out" }]
+  },
+  {
+    name: "a refused scan leaves the allocation it made first",
+    file: "core/scanning/unit-out.ts",
+    within: "unitOut",
+    find: "moveUnits( after, [{ unit, field: wanted.field }], [preparingUnprepared(wanted.at), out], context )",
+    replace:
+      "Result.succeed(Result.getOrElse(moveUnits(after, [{ unit, field: wanted.field }], [preparingUnprepared(wanted.at), out], context), () => ({ events: [], result: { id: 0, assignment_id: null, _meta: null } })))",
+    killed_by: [
+      { file: "test/core/scanning/scan.test.ts", test: "a scan on it leaves no allocation", engine: "sqlite" }
+    ]
+  },
+  {
+    name: "a unit leaves a sealed case and the case stays sealed",
+    file: "core/containers/booking.ts",
+    within: "sealsBroken",
+    find: "return [sealBroken(container, reason, context)]",
+    replace: "return []",
+    killed_by: [
+      {
+        file: "test/core/scanning/scan.test.ts",
+        test: "breaking the seal is recorded, and the case lacks it",
+        engine: "sqlite"
+      },
+      { file: "test/core/containers/reactions.test.ts", test: "what leaves a sealed box breaks its seal" }
+    ]
+  },
+  {
+    name: "nobody is asked before a seal is broken",
+    file: "core/scanning/unit-out.ts",
+    within: "takingOut",
+    find: "if (sealed.length > 0 && !break_seal)",
+    replace: "if (sealed.length > 99 && !break_seal)",
+    killed_by: [
+      { file: "test/core/scanning/scan.test.ts", test: "a unit in a sealed case is asked about", engine: "sqlite" }
+    ]
+  },
+  {
+    name: "a kit's part that is back is demanded again with the rest of its kit",
+    file: "core/availability/line-demands.ts",
+    within: "demandsOfUnits",
+    find: "Math.min(asked.left, asked.all - back)",
+    replace: "Math.min(asked.left, asked.all)",
+    killed_by: [
+      {
+        file: "test/core/scanning/scan.test.ts",
+        test: "a kit's serialised part is scanned onto the kit's line",
+        engine: "sqlite"
+      }
+    ]
   },
   {
     name: "a unit that is out with one order is booked out with another",

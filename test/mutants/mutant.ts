@@ -26,3 +26,15 @@ export const words = (killer: Killer): string =>
   isSeeds(killer)
     ? `simulation, seeds ${killer.seeds[0]} to ${killer.seeds[1]}`
     : `${killer.file.replace(/^test\//, "").replace(/\.test\.ts$/, "")}${killer.engine === undefined ? "" : ` on ${killer.engine}`}: ${killer.test}`
+
+type Change = Pick<Mutant, "find" | "replace" | "in_text">
+/** Faults in one file that tests of one other file notice: most lists are of such. */
+export const faultsIn =
+  (file: string, test_file: string, engine?: TestKiller["engine"]) =>
+  (name: string, within: string, change: Change, ...tests: ReadonlyArray<string>): Mutant => ({
+    name,
+    file,
+    within,
+    ...change,
+    killed_by: tests.map((test) => ({ file: test_file, test, ...(engine === undefined ? {} : { engine }) }))
+  })

@@ -9,7 +9,14 @@ import type { Mutant } from "./mutant.ts"
 import { notification_mutants } from "./notifications.ts"
 import { outbox_mutants, replica_mutants } from "./on-device.ts"
 import { reader_mutants, verdict_mutants } from "./on-server.ts"
+import { promise_mutants } from "./promises.ts"
 import { purchase_order_mutants } from "./purchase-orders.ts"
+import { scanning_mutants } from "./scanning.ts"
+import { search_mutants } from "./search.ts"
+import { service_mutants } from "./service.ts"
+import { shortage_mutants } from "./shortages.ts"
+import { today_mutants } from "./today.ts"
+import { undo_mutants } from "./undo.ts"
 import { waiting_mutants } from "./waiting.ts"
 import { serving_mutants } from "./serving.ts"
 
@@ -25,8 +32,15 @@ export const mutants: ReadonlyArray<Mutant> = [
   ...billing_mutants,
   ...document_mutants,
   ...purchase_order_mutants,
+  ...shortage_mutants,
   ...waiting_mutants,
   ...link_mutants,
   ...limit_mutants,
-  ...notification_mutants
+  ...notification_mutants,
+  ...promise_mutants,
+  ...scanning_mutants,
+  ...search_mutants,
+  ...service_mutants,
+  ...today_mutants,
+  ...undo_mutants
 ]

@@ -23,6 +23,8 @@ const values: {
     target: "/api/v1/availability/1/gantt",
     rest: `store_id=1&${span}`
   },
+  "calendar_feeds.export with": { two: ["orders", "returns"], target: "/api/v1/calendar_feeds/export", rest: "" },
+  "search.show kinds": { two: ["products", "units"], target: "/api/v1/search", rest: "q=Lamp" },
   "rate_engine.schema modifiers": {
     two: ["multiplier", "factor"],
     target: "/api/v1/rate_engine/schema",

@@ -18,6 +18,7 @@ import type { Look } from "./any-command.ts"
 import type { Device } from "./device.ts"
 import type { SimulatedServer } from "./server.ts"
 import { serverCatalogue } from "./pull.ts"
+import { questionsIn, sameAnswers } from "./reads.ts"
 
 export interface Counted {
   submitted: number
@@ -89,6 +90,7 @@ export const check = async (
     await sameJournal(server.look, device)
     await nothingProvisional(device)
   }
+  await sameReads(server, devices)
   // Where no backup was put in place every row is the one its person saw.
   const doubted =
     server.restored() > 0
@@ -339,6 +341,15 @@ const sameJournal = async (serverLook: Look, device: Device): Promise<void> => {
   if (!redaction.whole) return
   const [there, here] = [await of(serverLook), await of(device.look)]
   if (there !== here) differ(`the journal of device ${device.id} is another, from event ${from} on`, there, here)
+}
+/** Clocks that are right again: what is late is late for both. */
+const sameReads = async (server: SimulatedServer, devices: ReadonlyArray<Device>): Promise<void> => {
+  const questions = await questionsIn(server)
+  for (const device of devices) {
+    await device.restart()
+    const answered = await sameAnswers(server, device, questions)
+    if (answered === 0) fail(`device ${device.id} answers nothing of what it is asked`)
+  }
 }
 const nothingProvisional = async (device: Device): Promise<void> => {
   const [left] = await device.look(

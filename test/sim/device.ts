@@ -146,7 +146,9 @@ export const openDevice = async (opening: Opening): Promise<Device> => {
       runDue: () => run(replica.open),
       base: async () => (await run(replica.position)).position,
       commandId: opening.uuid,
-      now: () => new Date(opening.now() + skew).toISOString()
+      now: () => new Date(opening.now() + skew).toISOString(),
+      read: run,
+      user_id: () => viewer().user_id
     })
     return { outbox, runtime, replica, run, conflicts }
   }

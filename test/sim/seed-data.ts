@@ -237,5 +237,11 @@ export const seed_data: ReadonlyArray<Request> = [
     ends_at: "2026-09-12T09:00:00Z"
   }),
   write("opportunities/11/items", { name: "Cables", item_id: 5, quantity: 9_000 }),
-  write("opportunities/11/shortages/resolve", { resolution: "waitlist" })
+  write("opportunities/11/shortages/resolve", { resolution: "waitlist" }),
+  // A unit that is out of service, with a record that can be charged.
+  write("stock_levels", { product_id: 6, store_id: 1, asset_number: "W-out", serial_number: "W-out" }),
+  write("stock_levels/1/quarantine", { quantity: 1, reason: "Cracked" }),
+  // A box that was dissolved before it ever went out: it can be deleted.
+  write("containers/temporary", { name: "Box", barcode: "BOX-1", store_id: 1 }),
+  write("containers/7/dissolve", {})
 ]

@@ -33,6 +33,9 @@ const row =
     const found = await one(random, look, `select id from "${table}" where ${where} order by id desc`)
     return found === undefined ? undefined : { params: { [param]: number(found) } }
   }
+/** A level that is here; a bulk one has no asset number. */
+const levelHere = (more: string): Maker =>
+  row("id", "stock_levels", `is_gone = false and given_back_at is null and deleted_at is null ${more}`)
 const withBody =
   (
     maker: Maker,
@@ -446,6 +449,18 @@ export const targets: { readonly [endpoint: string]: Maker } = {
   "rate_definitions.import": async (random) => ({
     body: { rows: [{ name: `Imported ${random.below(20)}`, preset: "daily-rate", engine: "Daily Rate" }] }
   }),
+  "members.import": async (random) => ({
+    body: {
+      rows: [
+        {
+          name: `Imported ${random.below(20)}`,
+          account_number: `C-${random.below(20)}`,
+          email: `c${random.below(5)}@example.com`,
+          contact: [{ name: `Person ${random.below(5)}` }]
+        }
+      ]
+    }
+  }),
   "rate_definitions.create": async (random) => ({
     body: { name: `Daily ${random.below(40)}`, calculation_strategy: "period", base_period: "daily" }
   }),
@@ -742,5 +757,61 @@ export const targets: { readonly [endpoint: string]: Maker } = {
     params: { id: number(await one(random, look, "select id from members where deleted_at is null order by id desc")) },
     body: { preferences: anyTypes(random, "is_muted") }
   }),
-  "notification_settings.update": async (random) => ({ body: { settings: anyTypes(random, "is_enabled") } })
+  "notification_settings.update": async (random) => ({ body: { settings: anyTypes(random, "is_enabled") } }),
+  "opportunities.extend": withBody(deal(workable), async (random) => ({
+    ends_at: `2026-${random.pick(["07", "09"])}-${10 + random.below(18)}T09:00:00.000Z`,
+    ...(random.happens(0.3) ? { lines: random.pick(["follow", "keep"]) } : {})
+  })),
+  "opportunities.scan": async (random, look) => {
+    const found = await one(
+      random,
+      look,
+      "select a.opportunity_id as deal, a.stock_level_id as unit, a.status as standing from asset_assignments a " +
+        "join opportunities o on o.id = a.opportunity_id where o.state = 2 and o.deleted_at is null and a.status < 4 " +
+        "order by a.id desc"
+    )
+    return {
+      params: { id: number(found, "deal") },
+      body: {
+        direction: number(found, "standing") < 2 ? "out" : "in",
+        stock_level_id: number(found, "unit"),
+        break_seal: random.happens(0.5)
+      }
+    }
+  },
+  "scans.check_in": async (random, look) => ({
+    body: {
+      stock_level_id: number(
+        await one(random, look, "select stock_level_id from asset_assignments where status in (2, 3)"),
+        "stock_level_id"
+      )
+    }
+  }),
+  "containers.delete": row("container", "containers", "status = 'dissolved' and dispatched_at is null"),
+  "stock_levels.quarantine": withBody(levelHere(""), async (random) => ({ reason: random.pick(["Hums", "Cracked"]) })),
+  "stock_levels.repair": withBody(levelHere(""), async (random) => ({
+    expected_back_at: random.pick([null, "2026-07-20T00:00:00Z", "2027-01-01T00:00:00Z"]),
+    cost: random.below(9_000)
+  })),
+  "stock_levels.release": withBody(
+    levelHere(
+      "and exists (select 1 from service_records r where r.stock_level_id = stock_levels.id and r.ended_at is null)"
+    ),
+    async () => ({ note: "Fit again" })
+  ),
+  "stock_levels.lost": withBody(levelHere(""), async (random) => ({ write_off: random.happens(0.3) })),
+  "stock_levels.sold": levelHere("and service_state <> 'lost'"),
+  "service_records.charge": withBody(
+    row("id", "service_records", "opportunity_cost_id is null"),
+    async (random, look) => ({
+      amount: 100 + random.below(9_000),
+      opportunity_id: number(
+        await one(
+          random,
+          look,
+          `select id from opportunities o where deleted_at is null and ${workableIn("o")} order by id desc`
+        )
+      )
+    })
+  )
 }

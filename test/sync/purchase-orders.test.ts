@@ -1,7 +1,7 @@
 /** Devices at one purchase order without a network, and what a device holds of costs its person may not see. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Json } from "../../core/kernel/json.ts"
-import { systemRoles } from "../../core/users/permissions.ts"
+import { permissionsOfRole } from "../../core/users/permissions.ts"
 import type { Device } from "../../sync/device/device.ts"
 import { engines } from "../app.ts"
 import { type DeviceTestServer, openDeviceTestServer } from "./server.ts"
@@ -119,7 +119,7 @@ describe.each(engines)("the device of somebody who may not see costs on %s", (en
   }
 
   it("holds none, before and after it is told of changes; the server keeps them", async () => {
-    expect(systemRoles.find(({ name }) => name === "Warehouse")?.permissions).not.toContain("costs.view")
+    expect(permissionsOfRole("Warehouse")).not.toContain("costs.view")
     const supplier = await made("members", { name: "Rig Hire", membership_type: "organisation" }, "member")
     const product = await made("products", { name: "Lamp", sub_rental_price: "12.34" }, "product")
     const body = {

@@ -1,5 +1,7 @@
 /** `api`: any operation by method and path, answered exactly as the server would. */
 import { type Command, Option } from "commander"
+import { isJsonObject, type Json } from "../../../core/kernel/json.ts"
+import type { CommandContext } from "../../context.ts"
 import { usageError } from "../../exit-codes.ts"
 import { jsonArgument } from "../../input.ts"
 import { printAnswer, notePending } from "../../output/print.ts"
@@ -36,6 +38,7 @@ export const declare = (program: Command): void => {
         await printAnswer(context, answer, textFlag(flags, "output"))
       else {
         if (answer.body !== undefined) context.printJson(answer.body)
+        noteIgnored(context, answer.body)
         notePending(context, answer)
       }
       return
@@ -52,4 +55,11 @@ const fullPath = (path: string): string => {
   return rooted.startsWith("/api/") || rooted.startsWith("/calendar/") || rooted === "/metrics"
     ? rooted
     : `/api/v1${rooted}`
+}
+
+/** The answer is the API's own, which leaves out of account what it does not know. */
+const noteIgnored = ({ note }: CommandContext, body: Json | undefined): void => {
+  const meta = isJsonObject(body) ? body["meta"] : undefined
+  const ignored = isJsonObject(meta) ? meta["ignored"] : undefined
+  if (Array.isArray(ignored)) note(`Not offered by this list, and ignored: ${ignored.join(", ")}.`)
 }

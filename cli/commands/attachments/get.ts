@@ -3,7 +3,6 @@ import { readFile } from "node:fs/promises"
 import { rowIn } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { CliError, exit_codes, usageError } from "../../exit-codes.ts"
-import { profileExists } from "../../profile-folder.ts"
 import { type Flags, textFlag } from "../../program.ts"
 import { looksLikeId } from "../../resolve-id.ts"
 import { signedFile, writeAs } from "../../signed-file.ts"
@@ -43,9 +42,7 @@ const fetched = async (context: CommandContext, id: string): Promise<Fetched> =>
 
 /** What this machine knows of the attachment; nothing where the server is to be asked. */
 const rowHere = async (context: CommandContext, id: string) => {
-  const { options } = context
-  if (options.remote === true || options.url !== undefined || !profileExists(context.profile(), context.env))
-    return undefined
+  if (!context.isDevice()) return undefined
   const device = await context.device()
   const row = await device.attachment(Number(id))
   const path = row === undefined ? undefined : device.waitingFile(row.sha256)

@@ -3,7 +3,8 @@ import { type Command, Option } from "commander"
 import { rowIn, rowsOr } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { usageError } from "../../exit-codes.ts"
-import { column, recordText, tableText } from "../../output/table.ts"
+import { blocksText } from "../../output/blocks.ts"
+import { column } from "../../output/table.ts"
 import { formatIn } from "../../parse-time.ts"
 import { type Flags, textFlag, withAction } from "../../program.ts"
 import { resolveId, resolveStore } from "../../resolve-id.ts"
@@ -11,7 +12,7 @@ import { showCalendar } from "./calendar.ts"
 import { showGantt } from "./gantt.ts"
 import { fit } from "./fit.ts"
 import { whatIf } from "./what-if.ts"
-import { as_of_text, breakdownText, page_text, pastOf, plainOr, windowed, windowOf } from "./window.ts"
+import { as_of_text, breakdownText, page_text, pastOf, plainOr, windowed, hireWindowOf } from "./window.ts"
 import { showReasons } from "./why.ts"
 
 export const declare = (program: Command): void => {
@@ -87,7 +88,7 @@ const showAvailability = async (
   const store = await resolveStore(context, textFlag(flags, "store"))
   const when =
     flags["date"] === undefined
-      ? windowOf(flags, store)
+      ? hireWindowOf(context, flags, store)
       : [["date", plainOr(String(flags["date"]), store, "--date")] as const]
   const id = await resolveId(context, "products", product)
   const body = await context.read(`/api/v1/products/${id}/availability`, [
@@ -98,27 +99,20 @@ const showAvailability = async (
   if (context.options.json === true) return context.printJson(body)
   const { slots: given_slots, ...sums } = rowIn(body, "availability")
   const slots = given_slots === undefined ? undefined : rowsOr(given_slots)
-  if (slots === undefined || context.terminal.is_tty)
-    context.print(recordText({ ...sums, demand_breakdown: breakdownText(sums["demand_breakdown"]) }, context.terminal))
-  if (slots?.length === 0) context.note("The window lies outside the days that are counted.")
-  else if (slots !== undefined) {
-    if (context.terminal.is_tty) context.print("\n")
-    context.print(
-      tableText(
-        [
-          column("slot"),
-          column("total_stock", "STOCK"),
-          column("total_demanded", "DEMANDED"),
-          column("available"),
-          column("by", "BY")
-        ],
-        slots.map((slot) => ({
-          ...slot,
-          slot: formatIn(String(slot["slot_start"]), store.zone),
-          by: breakdownText(slot["demand_breakdown"])
-        })),
-        context.terminal
-      )
-    )
-  }
+  if (slots?.length === 0)
+    context.note("It was never in stock there, or the window lies outside the days that are counted.")
+  const columns = [
+    column("slot"),
+    column("total_stock", "STOCK"),
+    column("total_demanded", "DEMANDED"),
+    column("available"),
+    column("by", "BY")
+  ]
+  const rows = (slots ?? []).map((slot) => ({
+    ...slot,
+    slot: formatIn(String(slot["slot_start"]), store.zone),
+    by: breakdownText(slot["demand_breakdown"])
+  }))
+  const record = { ...sums, demand_breakdown: breakdownText(sums["demand_breakdown"]) }
+  context.print(blocksText([{ record }, { columns, rows }], context.terminal))
 }

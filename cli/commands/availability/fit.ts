@@ -41,8 +41,8 @@ export const fit = async (context: CommandContext, products: ReadonlyArray<strin
     path: "/api/v1/availability/earliest_fit",
     body: {
       store_id: store.id,
-      from: momentGiven(flags, "from", "the first day of the search", store),
-      until: momentGiven(flags, "until", "the last day of the search", store),
+      from: momentGiven(context, flags, "from", "the first day of the search", store),
+      until: momentGiven(context, flags, "until", "the last day of the search", store),
       lines: (await planLines(context, products)).map((line) => ({ ...line })),
       ...number("days"),
       ...number("minutes"),

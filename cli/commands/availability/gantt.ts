@@ -25,10 +25,9 @@ export const showGantt = async (
   const chart = decodeAnswer(decodeGantt, body).gantt
   context.print(chartText(chart, store.zone, context.terminal))
   for (const part of chart.parts ?? []) {
-    if (context.terminal.is_tty)
-      context.print(
-        `\n${part.quantity}× ${part.product_name ?? `product ${part.product_id}`}, ${part.total_stock} in stock\n`
-      )
+    context.print(
+      `\n${part.quantity}× ${part.product_name ?? `product ${part.product_id}`}, ${part.total_stock} in stock\n`
+    )
     context.print(chartText({ ...part, from: chart.from, to: chart.to }, store.zone, context.terminal))
   }
 }

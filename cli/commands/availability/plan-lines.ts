@@ -3,7 +3,7 @@ import type { CommandContext } from "../../context.ts"
 import { missingFlagError, usageError } from "../../exit-codes.ts"
 import type { Flags } from "../../program.ts"
 import { resolveId, type ResolvedStore } from "../../resolve-id.ts"
-import { plainOr } from "./window.ts"
+import { hireMoment, plainOr } from "./window.ts"
 
 /** `AURA*12` is twelve of a product. */
 export const planLines = async (
@@ -18,8 +18,12 @@ export const planLines = async (
   }
   return lines
 }
-/** The moment a flag names; a plain date is sent as it is and means a day of the store. Exit 2 where it is missing. */
+/**
+ * The moment a flag names; a day without a time is sent as a date, but as the end of a hire it is the whole of it. Exit
+ * 2 where it is missing.
+ */
 export const momentGiven = (
+  context: CommandContext,
   flags: Flags,
   name: "from" | "to" | "until",
   what: string,
@@ -27,5 +31,5 @@ export const momentGiven = (
 ): string => {
   const text = flags[name]
   if (typeof text !== "string") throw missingFlagError(`--${name}`, what)
-  return plainOr(text, store, `--${name}`)
+  return name === "to" ? hireMoment(context, text, store, name) : plainOr(text, store, `--${name}`)
 }

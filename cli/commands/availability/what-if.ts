@@ -10,8 +10,8 @@ import { momentGiven, planLines } from "./plan-lines.ts"
 export const whatIf = async (context: CommandContext, products: ReadonlyArray<string>, flags: Flags): Promise<void> => {
   const store = await resolveStore(context, textFlag(flags, "store"))
   const dates = {
-    starts_at: momentGiven(flags, "from", "the start of the hire", store),
-    ends_at: momentGiven(flags, "to", "the end of the hire", store)
+    starts_at: momentGiven(context, flags, "from", "the start of the hire", store),
+    ends_at: momentGiven(context, flags, "to", "the end of the hire", store)
   }
   const lines = (await planLines(context, products)).map((line) => ({ ...line, ...dates }))
   const { body } = await context.ask({

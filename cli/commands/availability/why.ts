@@ -3,7 +3,8 @@ import type { JsonObject } from "../../../core/kernel/json.ts"
 import { rowIn, rowsOr } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { missingFlagError } from "../../exit-codes.ts"
-import { column, recordText, tableText } from "../../output/table.ts"
+import { type Block, blocksText } from "../../output/blocks.ts"
+import { column } from "../../output/table.ts"
 import { formatIn } from "../../parse-time.ts"
 import { type Flags, textFlag } from "../../program.ts"
 import { resolveId, resolveStore } from "../../resolve-id.ts"
@@ -26,11 +27,14 @@ export const showReasons = async (
   ])
   if (context.options.json === true) return context.printJson(body)
   const { cases, claims: demands, parts, demand_breakdown, stock_level_ids: _levels, ...sums } = rowIn(body, "reasons")
-  if (context.terminal.is_tty)
-    context.print(`${recordText({ ...sums, demand_breakdown: breakdownText(demand_breakdown) }, context.terminal)}\n`)
-  context.print(
-    tableText(
-      [
+  const lacks = (one: JsonObject): string =>
+    rowsOr(one["missing"])
+      .map((part) => `${String(part["quantity"])}× ${String(part["product_name"])}`)
+      .join(", ")
+  const blocks: ReadonlyArray<Block> = [
+    { record: { ...sums, demand_breakdown: breakdownText(demand_breakdown) } },
+    {
+      columns: [
         column("source_name", "WHO"),
         column("quantity"),
         column("phase"),
@@ -39,37 +43,34 @@ export const showReasons = async (
         column("opportunity_id", "ORDER"),
         column("asset_id", "ASSET")
       ],
-      rowsOr(demands).map((one) => ({
+      rows: rowsOr(demands).map((one) => ({
         ...one,
         from: formatIn(String(one["from"]), store.zone),
         to: String(one["to"]).startsWith("2199") ? "no known end" : formatIn(String(one["to"]), store.zone)
-      })),
-      context.terminal
-    )
-  )
-  const kit_parts = rowsOr(parts)
-  if (kit_parts.length > 0) {
-    context.print(
-      `${context.terminal.is_tty ? "\n" : ""}${tableText([column("product_name", "PART"), column("quantity", "EACH"), column("available"), column("kits", "KITS")], kit_parts, context.terminal)}`
-    )
-  }
-  const units = rowsOr(cases)
-  if (units.length > 0) {
-    const lacks = (one: JsonObject): string =>
-      rowsOr(one["missing"])
-        .map((part) => `${String(part["quantity"])}× ${String(part["product_name"])}`)
-        .join(", ")
-    context.print(
-      `${context.terminal.is_tty ? "\n" : ""}${tableText(
-        [
-          column("stock_level_id", "CASE"),
-          column("container_id", "CONTAINER"),
-          column("claimed", "CLAIMED"),
-          column("lacks", "LACKS")
-        ],
-        units.map((one) => ({ ...one, claimed: one["is_claimed"] === true ? "yes" : "no", lacks: lacks(one) })),
-        context.terminal
-      )}`
-    )
-  }
+      }))
+    },
+    {
+      columns: [
+        column("product_name", "PART"),
+        column("quantity", "EACH"),
+        column("available"),
+        column("kits", "KITS")
+      ],
+      rows: rowsOr(parts)
+    },
+    {
+      columns: [
+        column("stock_level_id", "CASE"),
+        column("container_id", "CONTAINER"),
+        column("claimed", "CLAIMED"),
+        column("lacks", "LACKS")
+      ],
+      rows: rowsOr(cases).map((one) => ({
+        ...one,
+        claimed: one["is_claimed"] === true ? "yes" : "no",
+        lacks: lacks(one)
+      }))
+    }
+  ]
+  context.print(blocksText(blocks, context.terminal))
 }

@@ -1,7 +1,8 @@
 /** Flags that say when and where, shared by the verbs of `availability`. */
 import type { Command } from "commander"
+import type { CommandContext } from "../../context.ts"
 import { missingFlagError } from "../../exit-codes.ts"
-import { parseMomentIn } from "../../parse-time.ts"
+import { readMoment, typedMoment } from "../../parse-time.ts"
 import type { Flags } from "../../program.ts"
 import type { ResolvedStore } from "../../resolve-id.ts"
 
@@ -15,28 +16,42 @@ export const page_text = "a page to look at and to print; - for standard output"
 /** Adds the flags of a window at a store. */
 export const windowed = (command: Command): Command =>
   command
-    .option("--from <time>", "start: a date, or a time on the store's clock")
-    .option("--to <time>", "end")
+    .option("--from <time>", "start on the store's clock: a date, a time, today, fri 9:00")
+    .option("--to <time>", "end; a date or a day means all of it")
     .option("--store <store>", "id or name (default: the default store)")
 
 /** The window as the query string names it. Exit 2 where a bound is missing. */
-export const windowOf = (flags: Flags, store: ResolvedStore): ReadonlyArray<readonly [string, string]> =>
+export const windowOf = (flags: Flags, store: ResolvedStore): ReadonlyArray<readonly ["from" | "to", string]> =>
   (["from", "to"] as const).map((name) => {
     const text = flags[name]
     if (typeof text !== "string")
       throw missingFlagError(`--${name}`, name === "from" ? "the start of the window" : "the end of the window")
     return [name, plainOr(text, store, `--${name}`)] as const
   })
-/** A moment with the store's offset. A plain date is sent as it is: it means a day of the store. */
+/** The window of a hire: as `windowOf`, but of an end that is a day its last moment, as that of a hire would be. */
+export const hireWindowOf = (
+  context: CommandContext,
+  flags: Flags,
+  store: ResolvedStore
+): ReadonlyArray<readonly [string, string]> =>
+  windowOf(flags, store).map(([name]) => [name, hireMoment(context, String(flags[name]), store, name)])
+export const hireMoment = (context: CommandContext, text: string, store: ResolvedStore, name: "from" | "to"): string =>
+  name === "to" ? readMoment(context, text, store.zone, "--to") : plainOr(text, store, "--from")
+/** A moment with the store's offset. A day without a time is sent as a date: it means that day of the store. */
 export const plainOr = (text: string, store: ResolvedStore, flag: string): string => {
-  const moment = parseMomentIn(text, store.zone, flag)
-  return /^\d{4}-\d{2}-\d{2}$/.test(text.trim()) ? text.trim() : moment
+  const { at, day } = typedMoment(text, store.zone, flag)
+  return day ?? at
 }
 
-/** `{reserved: 3, held: 1}` as one line. */
+const claim_words: { readonly [source: string]: string } = {
+  opportunity_item: "booked",
+  container: "in cases",
+  returned_not_checked: "back and not checked"
+}
+/** `{opportunity_item: 3, in_repair: 1}` as one line: `booked 3, in repair 1`. */
 export const breakdownText = (value: unknown): string =>
   typeof value === "object" && value !== null
     ? Object.entries(value)
-        .map(([source, quantity]) => `${source} ${String(quantity)}`)
+        .map(([source, quantity]) => `${claim_words[source] ?? source.replaceAll("_", " ")} ${String(quantity)}`)
         .join(", ")
     : ""

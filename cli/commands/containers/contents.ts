@@ -1,4 +1,6 @@
 /** The contents of a container, cases inside it included, with the code to scan for each unit and each case. */
+import { containerCode, readCode } from "../../../core/scanning/read-code.ts"
+import { isServiceState, stateWords } from "../../../core/service/service.ts"
 import type { JsonObject } from "../../../core/kernel/json.ts"
 import type { Query } from "../../../core/kernel/query.ts"
 import { numberOrNull, rowIn, rowsOr, textOrNull } from "../../answers.ts"
@@ -25,12 +27,14 @@ export interface ManifestItem {
   readonly code: string
   readonly position: string | null
   readonly packed_at: string
+  /** In words, where it is out of service: "in repair". */
+  readonly out_of_service?: string
 }
 export interface Manifest {
   readonly container_id: number
   readonly name: string
   readonly barcode: string | null
-  /** The code by which `pack` finds this container. */
+  /** The code by which `pack` and `scan` find this container. */
   readonly code: string
   readonly serialised_item_id: number | null
   readonly store_id: number | null
@@ -38,7 +42,10 @@ export interface Manifest {
   readonly scan_mode: string
   readonly sealed_at: string | null
   readonly notes: string | null
-  /** Whether all that belongs in it is in it; null while it is open. */
+  /** When and for what something was taken out of it while it was sealed; null once it is sealed again. */
+  readonly seal_broken_at: string | null
+  readonly seal_broken_reason: string | null
+  /** Whether all that belongs in it is in it; null while it is open, false where its seal was broken. */
   readonly is_compliant: boolean | null
   readonly slots: ReadonlyArray<ManifestSlot>
   readonly items: ReadonlyArray<ManifestItem>
@@ -131,7 +138,14 @@ const assembled = async (
     scan_mode: String(row["scan_mode"]),
     sealed_at: textOrNull(row["sealed_at"]),
     notes: textOrNull(row["notes"]),
-    is_compliant: compliance === undefined ? null : compliance["is_compliant"] === true,
+    seal_broken_at: textOrNull(row["unsealed_reason"]) === null ? null : textOrNull(row["unsealed_at"]),
+    seal_broken_reason: textOrNull(row["unsealed_reason"]),
+    is_compliant:
+      compliance !== undefined
+        ? compliance["is_compliant"] === true
+        : textOrNull(row["unsealed_reason"]) === null
+          ? null
+          : false,
     slots: rowsOr(compliance?.["slots"]).map(slotOf),
     items: items.map((item): ManifestItem => {
       const id = Number(item["serialised_item_id"]),
@@ -145,12 +159,15 @@ const assembled = async (
         barcode: textOrNull(unit["barcode"]),
         code: codes.get(id) ?? String(id),
         position: textOrNull(item["position"]),
-        packed_at: String(item["packed_at"])
+        packed_at: String(item["packed_at"]),
+        ...outOfService(unit)
       }
     }),
     containers
   }
 }
+const outOfService = ({ service_state: state }: JsonObject): { readonly out_of_service?: string } =>
+  isServiceState(state) && state !== "in_service" ? { out_of_service: stateWords[state] } : {}
 const slotOf = (row: JsonObject): ManifestSlot => ({
   product_id: Number(row["product_id"]),
   product_name: textOrNull(row["product_name"]),
@@ -159,9 +176,12 @@ const slotOf = (row: JsonObject): ManifestSlot => ({
   satisfied: row["satisfied"] === true
 })
 
-/** Whether a scanner sends the code back unchanged: lines come without space around them. */
-const scannable = (text: string | null): text is string =>
-  text !== null && text === text.trim() && !/[\r\n\ufeff]/.test(text)
+/** Whether a scanner gives the code back unchanged, and without reading a quantity out of it (`CABLE*5`). */
+const scannable = (text: string | null): text is string => {
+  if (text === null || /[\r\n\ufeff]/.test(text)) return false
+  const { code, quantity } = readCode(text)
+  return code === text && quantity === undefined
+}
 
 const columns = ["barcode", "asset_number", "serial_number"] as const
 /** For each unit its barcode, asset number or serial number, the first that no other unit has; else its id. */
@@ -197,16 +217,14 @@ export const codesOf = async (
         .filter(scannable)
         .find((text) => {
           const [owner, ...others] = owners.get(text) ?? []
-          return owner === id && others.length === 0 && !looks_counted.test(text)
+          return owner === id && others.length === 0
         })
       return [id, own ?? String(id)]
     })
   )
 }
-/** `CABLE*5` would be read as five of a bulk product. */
-const looks_counted = /^.+?\s*\*\s*\d{1,6}$/s
 
-/** The code of its case, which `scan` finds too, else its own barcode; its id where neither names it alone. */
+/** The code of its case, which `scan` finds too, else its own barcode; where neither names it alone, `container:ID`. */
 const codeOfContainer = async (
   context: CommandContext,
   id: number,
@@ -220,5 +238,5 @@ const codeOfContainer = async (
       if (!(error instanceof CliError)) throw error
     }
   }
-  return String(id)
+  return containerCode(id)
 }

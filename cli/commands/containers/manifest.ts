@@ -4,7 +4,9 @@ import { plainJson } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { usageError } from "../../exit-codes.ts"
 import { resolveId, resolveStore } from "../../resolve-id.ts"
-import { column, recordText, tableText } from "../../output/table.ts"
+import { blocksText } from "../../output/blocks.ts"
+import { column } from "../../output/table.ts"
+import { oneLine } from "../../output/text.ts"
 import type { Flags } from "../../program.ts"
 import { type Manifest, manifestOf } from "./contents.ts"
 
@@ -40,31 +42,31 @@ export const showManifest = async (
 
 const printManifest = (context: CommandContext, whole: Manifest): void => {
   const rows = rowsOf(whole, [])
-  if (context.terminal.is_tty) {
-    context.print(
-      recordText(
-        {
-          name: whole.name,
-          code: whole.code,
-          status: whole.status,
-          sealed_at: whole.sealed_at,
-          complete: whole.is_compliant === null ? "not told while open" : whole.is_compliant,
-          units: rows.length,
-          notes: whole.notes
-        },
-        context.terminal
-      )
-    )
-    const missing = missingIn(whole)
-    if (missing.length > 0) {
-      const columns = ["container", "product", "required", "packed"].map((key) => column(key))
-      context.print(`\nMISSING\n${tableText(columns, missing, context.terminal)}`)
-    }
-    if (rows.length > 0) context.print("\n")
+  const record = {
+    name: whole.name,
+    code: whole.code,
+    status: whole.status,
+    sealed_at: whole.sealed_at,
+    complete: whole.is_compliant === null ? "not told while open" : whole.is_compliant,
+    ...(whole.seal_broken_reason === null
+      ? {}
+      : { seal_broken_at: whole.seal_broken_at, missing: whole.seal_broken_reason }),
+    units: rows.length,
+    notes: whole.notes
   }
-  if (rows.length === 0) return context.note("Nothing is in it.")
+  for (const one of [whole, ...nestedContainers(whole)])
+    for (const { code, out_of_service } of one.items)
+      if (out_of_service !== undefined)
+        context.note(oneLine(`${code} in ${one.name} is ${out_of_service}: take it out, or release it.`))
+  const missing = ["container", "product", "required", "packed"].map((key) => column(key))
   const columns = ["container", "position", "product", "asset", "serial", "code"].map((key) => column(key))
-  context.print(tableText(columns, rows, context.terminal))
+  context.print(
+    blocksText(
+      [{ record }, { title: "MISSING", columns: missing, rows: missingIn(whole) }, { columns, rows }],
+      context.terminal
+    )
+  )
+  if (rows.length === 0) context.note("Nothing is in it.")
 }
 /** What slots of the container and of cases inside it still lack. */
 const missingIn = (whole: Manifest): ReadonlyArray<JsonObject> =>

@@ -11,6 +11,7 @@ import { missingFlagError } from "../../exit-codes.ts"
 import { cellsFor } from "../../output/csv.ts"
 import { parseDay } from "../../parse-time.ts"
 import { type Flags, textFlag, withAction } from "../../program.ts"
+import { resolveStore } from "../../resolve-id.ts"
 import { responseError } from "../../response-errors.ts"
 
 export const declareAccounting = (out: Command): void => {
@@ -53,7 +54,11 @@ const exportAccounting = async (
   const again = textFlag(flags, "again")
   const day = again ?? textFlag(flags, "since")
   if (day === undefined) throw missingFlagError("--since", "the first day to export")
-  const since = parseDay(day, again === undefined ? "--since" : "--again")
+  const since = parseDay(
+    day,
+    again === undefined ? "--since" : "--again",
+    (await resolveStore(context, undefined)).zone
+  )
   const format = export_formats.find((one) => one === flags["format"]) ?? "csv"
   const documents = await everyDocument(context, since, again !== undefined)
   const files = await writeAll(context, documents, format, textFlag(flags, "output") ?? ".")

@@ -11,7 +11,6 @@ import { type WrittenFiles, writeFiles } from "./files.ts"
 import { journal_file, writeJournal } from "./journal.ts"
 import { writeRows } from "./rows.ts"
 import { writeTables } from "./tables.ts"
-import { profileExists } from "../../profile-folder.ts"
 import { coreEndpoints } from "../../derived/endpoints.ts"
 import { type Cells, cellsFor, guardText } from "../../output/csv.ts"
 import { type Progress, progressOf } from "../../output/progress.ts"
@@ -49,7 +48,7 @@ const exportAll = async (
     const source =
       typeof journal !== "string"
         ? { journal: join(folder, journal_file) }
-        : profileExists(context.profile(), context.env)
+        : context.isDevice()
           ? { replica: join(context.folder(), "replica.sqlite") }
           : undefined
     if (source !== undefined) files.push(...(await writeTables(folder, source, progress, cells)))

@@ -1,67 +1,20 @@
 /** `import`: price lists into a running server, in batches, with a verdict for every row. */
 import { createHash } from "node:crypto"
 import { type Command, Option } from "commander"
+import type { Json } from "../../../core/kernel/json.ts"
 import { plainJson, rowsIn } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { exit_codes, usageError } from "../../exit-codes.ts"
-import { homeFolder, privateFolder, profileExists } from "../../profile-folder.ts"
+import { homeFolder, privateFolder } from "../../profile-folder.ts"
 import { recordText } from "../../output/table.ts"
 import { oneLine } from "../../output/text.ts"
 import { type Flags, listFlag, repeatable, textFlag, withAction } from "../../program.ts"
+import { type Kind, kinds, type RowVerdict } from "./kinds.ts"
 import { mapperFor, readMapping } from "./mapping.ts"
-import { type Counts, resumable, type RowVerdict, sendRows } from "./send.ts"
+import { type Counts, type Resumable, resumable, sendRows } from "./send.ts"
+import { refusedRows } from "./refused.ts"
 import { openSource } from "./source.ts"
 
-interface Kind {
-  readonly path: string
-  readonly columns: ReadonlyArray<string>
-}
-const kinds: { readonly [kind: string]: Kind } = {
-  products: {
-    path: "/api/v1/products/import",
-    columns: [
-      "name",
-      "sku",
-      "barcode",
-      "description",
-      "product_type",
-      "stock_method",
-      "allowed_stock_type",
-      "weight",
-      "replacement_charge",
-      "sub_rental_price",
-      "purchase_price",
-      "buffer_percent",
-      "buffer_before_minutes",
-      "post_rent_unavailability",
-      "track_availability",
-      "accessory_only",
-      "discountable",
-      "is_active",
-      "tag_list",
-      "group",
-      "tax_class",
-      "stock",
-      "rate",
-      "components",
-      "custom_fields"
-    ]
-  },
-  rates: {
-    path: "/api/v1/rate_definitions/import",
-    columns: [
-      "name",
-      "description",
-      "preset",
-      "engine",
-      "calculation_strategy",
-      "base_period",
-      "enabled_modifiers",
-      "strategy_config",
-      "modifier_configs"
-    ]
-  }
-}
 const warnings_shown = 20
 const chunk_max = 500
 
@@ -69,14 +22,15 @@ export const declare = (program: Command): void => {
   const bring = program
     .command("import")
     .description(
-      "Products or rates from CSV or JSON, the same file again changes nothing; or a whole export into an empty server"
+      "Products, rates or members from CSV or JSON, the same again changes nothing; or an export into an empty server"
     )
-    .argument("<kind>", "products, rates or all")
+    .argument("<kind>", "products, rates, members or all")
     .argument(
-      "<file>",
+      "[file]",
       "CSV (comma, semicolon or tab; a heading) or JSON; - for standard input; for all: the folder of an export"
     )
-    .option("--dry-run", "verdicts only, nothing is written")
+    .option("--example", "write a small file of that kind, to begin with")
+    .option("--dry-run", "verdicts only, nothing is written; --plan is the same")
     .addOption(
       repeatable("--map <column=Column,…>", "our column from theirs, or a template: name={Manufacturer} {Model}")
     )
@@ -84,6 +38,7 @@ export const declare = (program: Command): void => {
     .addOption(repeatable("--set <column=value>", "the same value in every row"))
     .option("--create-stores", "make the stores that stock columns name and nobody has made yet")
     .option("--verdicts <file>", "a line of JSON per row")
+    .option("--refused <file>", "the refused rows with their reasons, to be mended and imported again")
     .option("--raw", "cells of a CSV as they are: a leading ' before what looks like a formula is part of the text")
     .option("--delimiter <sign>", "when it is not found out by itself; tab for tabs")
     .addOption(new Option("--chunk <rows>", `rows of a request, at most ${chunk_max}`).default(String(chunk_max)))
@@ -92,6 +47,8 @@ export const declare = (program: Command): void => {
       "after",
       `
 flightcase import products price-list.csv
+flightcase import members --example > customers.csv
+flightcase import members customers.csv --plan --refused refused.csv
 flightcase import all ./export-of-may --url https://new.example --token T
 flightcase import products fixtures.csv --map "name={Manufacturer} {Model},sku=Key,weight=Weight (kg)" --set "group=Lighting"
 Columns: docs/IMPORT.md`
@@ -99,15 +56,36 @@ Columns: docs/IMPORT.md`
   withAction(bring, run)
 }
 
+const isDry = (context: CommandContext, flags: Flags): boolean =>
+  flags["dryRun"] === true || context.options.plan === true
+
 const run = async (
   context: CommandContext,
   [given = "", file = ""]: ReadonlyArray<string>,
   flags: Flags
 ): Promise<number> => {
-  if (given === "all") return (await import("./import-all.ts")).importAll(context, file, flags["dryRun"] === true)
+  if (given === "all") {
+    if (file === "") throw usageError("Which export?", "Name its folder: flightcase import all FOLDER.")
+    return (await import("./import-all.ts")).importAll(context, file, isDry(context, flags))
+  }
   const kind = kinds[given]
-  if (kind === undefined) throw usageError(`${JSON.stringify(given)} cannot be imported: say products, rates or all.`)
-  if (context.options.plan === true) throw usageError("An import is planned with --dry-run.")
+  if (kind === undefined)
+    throw usageError(`${JSON.stringify(given)} cannot be imported: say products, rates, members or all.`)
+  if (flags["example"] === true) {
+    context.print(kind.example)
+    return exit_codes.ok
+  }
+  if (file === "") throw usageError("Which file?", `flightcase import ${given} --example shows what it may hold.`)
+  return importFile(context, given, kind, file, flags)
+}
+
+const importFile = async (
+  context: CommandContext,
+  given: string,
+  kind: Kind,
+  file: string,
+  flags: Flags
+): Promise<number> => {
   const chunk = Number(flags["chunk"])
   if (!Number.isInteger(chunk) || chunk < 1 || chunk > chunk_max)
     throw usageError(`--chunk is a number from 1 to ${chunk_max}.`)
@@ -117,31 +95,16 @@ const run = async (
   for (const note of source.notes) context.note(note)
   if (mapper.left_out.length > 0)
     context.note(`Left out, because nothing is mapped from them: ${mapper.left_out.join(", ")}.`)
-  const dry_run = flags["dryRun"] === true
+  const dry_run = isDry(context, flags)
   const columns = [...(source.headers ?? []), ...mapping.sources.keys(), ...mapping.constants.keys()]
   const promised_stores =
     given === "products" ? await prepareStores(context, columns, flags["createStores"] === true, dry_run) : []
-  const identity = createHash("sha256")
-    .update(
-      JSON.stringify([
-        given,
-        flags["raw"] === true ? "raw" : "",
-        source.hash,
-        [...mapping.sources],
-        [...mapping.constants],
-        await whereTo(context)
-      ])
-    )
-    .digest("hex")
-    .slice(0, 32)
-  const state = dry_run
-    ? undefined
-    : resumable(privateFolder(homeFolder(context.env), "imports"), identity, flags["restart"] === true)
-  if (state !== undefined && state.at.rows > 0)
-    context.note(`Going on after row ${state.at.rows}, where this import was interrupted.`)
+  const told = [given, source.raw ? "raw" : "", source.hash, [...mapping.sources], [...mapping.constants]]
+  const state = dry_run ? undefined : stateOf(context, told, flags["restart"] === true)
   const verdicts: Array<RowVerdict> = []
+  const refused = refusedRows(textFlag(flags, "refused"), source, (state?.at.rows ?? 0) > 0)
   const { counts, rejected, warnings } = await sendRows(context, {
-    path: kind.path,
+    kind,
     dry_run,
     promised_stores,
     chunk,
@@ -149,19 +112,32 @@ const run = async (
     map: mapper.map,
     state,
     verdicts_file: textFlag(flags, "verdicts"),
-    onVerdict: (verdict) => {
+    onVerdict: (verdict, row) => {
       if (context.options.json === true) verdicts.push(verdict)
-      if (verdict.status === "rejected") context.note(rejection(verdict))
+      if (verdict.status !== "rejected") return
+      context.note(rejection(verdict))
+      refused?.(row, reasonsIn(verdict))
     }
   })
   tellWarnings(context, warnings)
   const summary = { rows: counts.created + counts.updated + counts.unchanged + counts.rejected, ...counts, dry_run }
   if (context.options.json === true) context.printJson({ import: summary, verdicts: plainJson(verdicts) })
   else context.print(recordText(summary, context.terminal))
-  if (!dry_run && profileExists(context.profile(), context.env) && !context.offline && changed(counts))
+  if (!dry_run && context.isDevice() && !context.offline && changed(counts))
     context.note("The server has them; flightcase sync fetches them here.")
   return rejected > 0 ? exit_codes.invalid : exit_codes.ok
 }
+/** How far this import of this file to this server was, where it was interrupted. */
+const stateOf = (context: CommandContext, told: Json, restart: boolean): Resumable => {
+  const identity = createHash("sha256")
+    .update(JSON.stringify([...(Array.isArray(told) ? told : [told]), whereTo(context)]))
+    .digest("hex")
+    .slice(0, 32)
+  const state = resumable(privateFolder(homeFolder(context.env), "imports"), identity, restart)
+  if (state.at.rows > 0) context.note(`Going on after row ${state.at.rows}, where this import was interrupted.`)
+  return state
+}
+
 /**
  * Columns such as `stock.Northern Depot` name stores. Missing ones are reported before any row is sent, or made when
  * `make`; in a dry run they are given back, to be treated as existing.
@@ -195,16 +171,16 @@ const prepareStores = async (
 const changed = (counts: Counts): boolean => counts.created + counts.updated > 0
 
 /** The address of the server: an interrupted import continues only at the same one. */
-const whereTo = async (context: CommandContext): Promise<string> => {
-  if (context.options.url !== undefined) return context.options.url
-  if (profileExists(context.profile(), context.env)) return (await context.device()).profile.url
-  return context.env["FLIGHTCASE_URL"] ?? ""
-}
+const whereTo = (context: CommandContext): string => context.serverChoice().url ?? ""
 
-const rejection = ({ row, line, key, errors }: RowVerdict): string => {
+const reasonsIn = ({ errors }: RowVerdict): string =>
+  Object.entries(errors ?? {})
+    .map(([field, texts]) => `${field}: ${texts.join(" ")}`)
+    .join("; ")
+const rejection = (verdict: RowVerdict): string => {
+  const { row, line, key } = verdict
   const where = line === undefined ? `row ${row}` : `row ${row} (line ${line})`
-  const texts = Object.entries(errors ?? {}).map(([field, errors]) => `${field}: ${errors.join(" ")}`)
-  return oneLine(`✗ ${where}${key === null ? "" : ` ${key}`}: ${texts.join("; ")}`)
+  return oneLine(`✗ ${where}${key === null ? "" : ` ${key}`}: ${reasonsIn(verdict)}`)
 }
 const tellWarnings = (
   context: CommandContext,

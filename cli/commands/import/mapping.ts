@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs"
 import { parseJson } from "../../../core/kernel/body-limits.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"
 import { usageError } from "../../exit-codes.ts"
+import { reason_column } from "./refused.ts"
 import { convert, unitOf } from "./units.ts"
 
 export interface Mapping {
@@ -91,10 +92,11 @@ export const mapperFor = (
   }
   const used = new Set([...sources.values()].flatMap(columnsIn))
   const comesAlong = (header: string): boolean =>
+    header !== reason_column &&
     !used.has(header) &&
     !sources.has(header) &&
     !constants.has(header) &&
-    (sources.size === 0 || known.has((header.split(".")[0] ?? "").replace(/^rate\d+$/, "rate")))
+    (sources.size === 0 || known.has(headOf(header)))
   const map = (cells: JsonObject): JsonObject => {
     const out: { [column: string]: Json } = {}
     for (const [header, value] of Object.entries(cells)) {
@@ -110,12 +112,14 @@ export const mapperFor = (
         out[target] = valued(target, value, source.includes("{") ? undefined : unitOf(source).unit, comma_decimals)
     }
     for (const [target, value] of constants) out[target] = valued(target, value, undefined, false)
-    return withRates(out)
+    return withParts(out)
   }
   return {
     map,
     left_out:
-      headers === undefined ? [] : headers.filter((header) => header !== "" && !used.has(header) && !comesAlong(header))
+      headers === undefined
+        ? []
+        : headers.filter((header) => !["", reason_column].includes(header) && !used.has(header) && !comesAlong(header))
   }
 }
 
@@ -139,7 +143,7 @@ const filled = (source: string, cells: JsonObject): Json => {
 const valued = (target: string, value: Json, unit: string | undefined, comma_decimals: boolean): Json => {
   if (typeof value !== "string") return value
   const text = value.trim()
-  const head = columnName(target).replace(/^rate_?\d+$/, "rate")
+  const head = columnName(headOf(target))
   if (/^[[{]/.test(text))
     try {
       return parseJson(text)
@@ -163,26 +167,68 @@ const columnName = (target: string): string =>
     .trim()
     .toLowerCase()
     .replace(/[\s-]+/g, "_")
-const listOf = (value: Json | undefined): ReadonlyArray<Json> => (Array.isArray(value) ? value : [])
 /** "12" and "1,200" are how many; "1001, 1002" and "A-1; A-2" are which. */
 const plain_count = /^-?\d{1,3}(,\d{3})*$|^-?\d+([.,]\d+)?$/
 
-/**
- * `rate.price`, `rate2.price`, …: several rates in one row. One without a price is none: a price list has gaps.
- */
-const withRates = (row: { readonly [column: string]: Json }): JsonObject => {
-  const rates = new Map<string, { [name: string]: Json }>()
+const isBlank = (value: Json | undefined): boolean =>
+  value === undefined || value === null || (typeof value === "string" && value.trim() === "")
+
+interface Several {
+  /** The part that the column by itself holds. */
+  readonly main?: string
+  /** Without this part there is none: a price list has gaps. */
+  readonly needs?: string
+}
+/** Columns of which a row may have several: `rate2.price`, `email2`. */
+const several: { readonly [head: string]: Several | undefined } = {
+  rate: { needs: "price" },
+  address: { main: "street" },
+  email: { main: "address" },
+  phone: { main: "number" },
+  link: { main: "url" },
+  contact: { main: "name" }
+}
+const numbered = new RegExp(`^(${Object.keys(several).join("|")})[\\s_]?(\\d*)(?:\\.(.+))?$`, "is")
+/** Our column that a column of a row belongs to: `rate` of `rate2.price`, `stock` of `stock.North`. */
+export const headOf = (column: string): string => {
+  const head = column.split(".")[0] ?? ""
+  return numbered.exec(head)?.[1]?.toLowerCase() ?? head
+}
+
+/** Columns of which a row has several, as lists; a column that stands for itself stays as it is. */
+const withParts = (row: { readonly [column: string]: Json }): JsonObject => {
   const rest: { [column: string]: Json } = {}
+  const found = new Map<string, Map<number, { [part: string]: Json }>>()
+  const alone = new Map<string, Json>()
   for (const [column, value] of Object.entries(row)) {
-    const [, rate, name] = /^rate\s?(\d*)\.(.+)$/is.exec(column) ?? []
-    if (rate === undefined || name === undefined) rest[column] = value
-    else rates.set(rate, { ...rates.get(rate), [columnName(name)]: value })
+    const [, head, number = "", part] = numbered.exec(column.trim()) ?? []
+    const of = head === undefined ? undefined : several[head.toLowerCase()]
+    if (head === undefined || of === undefined) rest[column] = value
+    else if (isBlank(value)) continue
+    else if (part === undefined && number === "" && (of.main === undefined || typeof value === "object"))
+      alone.set(head.toLowerCase(), value)
+    else {
+      const slots = found.get(head.toLowerCase()) ?? new Map<number, { [part: string]: Json }>()
+      const at = Number(number === "" ? 1 : number)
+      slots.set(at, { ...slots.get(at), [part === undefined ? (of.main ?? "") : columnName(part)]: value })
+      found.set(head.toLowerCase(), slots)
+    }
   }
-  if (rates.size === 0) return rest
-  const isBlank = (value: Json | undefined): boolean =>
-    value === undefined || value === null || (typeof value === "string" && value.trim() === "")
-  const priced = [...rates.values()]
-    .filter((rate) => !isBlank(rate["price"]))
-    .map((rate) => Object.fromEntries(Object.entries(rate).filter(([, value]) => !isBlank(value))))
-  return priced.length === 0 ? rest : { ...rest, rate: [...priced, ...listOf(rest["rate"])] }
+  for (const [head, slots] of found) {
+    const { main = "", needs } = several[head] ?? {}
+    const parts = [...slots]
+      .sort(([one], [other]) => one - other)
+      .map(([, part]) => part)
+      .filter((part) => needs === undefined || part[needs] !== undefined)
+      // By itself it may hold several between semicolons.
+      .map((part) => (Object.keys(part).length === 1 ? (part[main] ?? part) : part))
+    const others = alone.get(head)
+    const all = [
+      ...parts,
+      ...(Array.isArray(others) ? (others as ReadonlyArray<Json>) : others === undefined ? [] : [others])
+    ]
+    if (all.length > 0) rest[head] = all
+    alone.delete(head)
+  }
+  return { ...rest, ...Object.fromEntries(alone) }
 }

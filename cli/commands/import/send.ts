@@ -2,7 +2,6 @@
 import { appendFileSync, existsSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Schedule, Schema } from "effect"
-import { partsIn } from "../../../core/imports/part-rows.ts"
 import type { Json, JsonObject } from "../../../core/kernel/json.ts"
 import { repeated } from "../../../sync/http-client.ts"
 import type { QueryResult } from "../../../sync/device/device.ts"
@@ -10,20 +9,10 @@ import { decodeAnswer, decoderOf } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { CliError, exit_codes } from "../../exit-codes.ts"
 import { progressOf } from "../../output/progress.ts"
+import { type Kind, type RowVerdict, type Status, statuses } from "./kinds.ts"
 import type { Source, SourceRow } from "./source.ts"
 
-const statuses = ["created", "updated", "unchanged", "rejected"] as const
-export type Status = (typeof statuses)[number]
 export type Counts = { readonly [S in Status]: number }
-export interface RowVerdict {
-  readonly row: number
-  readonly line?: number
-  readonly status: Status
-  readonly id: number | null
-  readonly key: string | null
-  readonly errors?: { readonly [field: string]: ReadonlyArray<string> }
-  readonly warnings?: ReadonlyArray<string>
-}
 
 /** How far an import is, saved after each chunk. The server accepts a chunk twice without harm. */
 interface ImportProgress {
@@ -87,7 +76,7 @@ export const resumable = (folder: string, identity: string, restart: boolean): R
 }
 
 export interface SendOptions {
-  readonly path: string
+  readonly kind: Kind
   readonly dry_run: boolean
   /** Stores that a dry run treats as existing. */
   readonly promised_stores: ReadonlyArray<string>
@@ -96,7 +85,7 @@ export interface SendOptions {
   readonly map: (cells: JsonObject) => JsonObject
   readonly state: Resumable | undefined
   readonly verdicts_file: string | undefined
-  readonly onVerdict: (verdict: RowVerdict) => void
+  readonly onVerdict: (verdict: RowVerdict, row: SourceRow) => void
 }
 export interface SendResult {
   readonly counts: Counts
@@ -122,15 +111,19 @@ export const sendRows = async (context: CommandContext, sending: SendOptions): P
       bytes = 0
     }
   }
-  // A dry run writes nothing, so products of earlier rows are named with later rows that use them as components.
+  // A dry run writes nothing, so what earlier rows would have made is named with later rows that refer to it.
   const promised = new Set<string>()
   const flush = async (rows: ReadonlyArray<Mapped>): Promise<void> => {
     const found = await judged(context, sending, rows, promised).catch((error: unknown) => {
       throw interrupted(error, done)
     })
     let lines = ""
-    for (const verdict of found) {
-      if (sending.dry_run && verdict.status !== "rejected" && typeof verdict.key === "string") promised.add(verdict.key)
+    for (const [at, verdict] of found.entries()) {
+      const row = rows[at]
+      if (row === undefined) continue
+      if (sending.dry_run && verdict.status !== "rejected")
+        for (const { field, known } of sending.kind.promised)
+          for (const text of known(row.cells, verdict)) promised.add(`${field} ${text}`)
       counts[verdict.status]++
       for (const text of verdict.warnings ?? []) {
         const before = warnings.get(text)
@@ -138,7 +131,7 @@ export const sendRows = async (context: CommandContext, sending: SendOptions): P
         else before.count++
       }
       progress.end()
-      sending.onVerdict(verdict)
+      sending.onVerdict(verdict, row.source)
       lines += `${JSON.stringify(verdict)}\n`
     }
     if (verdicts_file !== undefined) {
@@ -180,7 +173,7 @@ interface Mapped {
 /** Verdicts on rows: the server's, and refusals of rows that could not be read. */
 const judged = async (
   context: CommandContext,
-  { path, dry_run, promised_stores }: SendOptions,
+  { kind, dry_run, promised_stores }: SendOptions,
   rows: ReadonlyArray<Mapped>,
   promised: ReadonlySet<string>
 ): Promise<ReadonlyArray<RowVerdict>> => {
@@ -191,11 +184,11 @@ const judged = async (
       : await patiently(context, () =>
           context.requestAtServer({
             method: "POST",
-            path,
+            path: kind.path,
             body: {
               rows: sent.map(({ cells }): Json => cells),
               dry_run,
-              ...promisedParts(sent, promised),
+              ...(dry_run ? promisedBefore(kind, sent, promised) : {}),
               ...(promised_stores.length === 0 ? {} : { promised_stores })
             }
           })
@@ -215,15 +208,16 @@ const judged = async (
   })
 }
 
-/** Of the skus of earlier rows, those these rows name as components. */
-const promisedParts = (rows: ReadonlyArray<Mapped>, promised: ReadonlySet<string>): JsonObject => {
-  const parts = rows
-    .flatMap(({ cells }) => partsIn(cells["components"] ?? null))
-    .map((part) => part["sku"])
-    .filter((sku) => typeof sku === "string")
-  const known = [...new Set(parts)].filter((sku) => promised.has(sku))
-  return known.length === 0 ? {} : { promised_skus: known }
-}
+/** Of what earlier rows would have made, what these rows name. */
+const promisedBefore = (kind: Kind, rows: ReadonlyArray<Mapped>, promised: ReadonlySet<string>): JsonObject =>
+  Object.fromEntries(
+    kind.promised.flatMap(({ field, named }) => {
+      const known = [...new Set(rows.flatMap(({ cells }) => named(cells)))].filter((text) =>
+        promised.has(`${field} ${text}`)
+      )
+      return known.length === 0 ? [] : [[field, known]]
+    })
+  )
 
 /** Half a second, one, two. */
 const back_soon = Schedule.upTo(Schedule.exponential("500 millis"), { times: 3 })

@@ -20,6 +20,8 @@ export interface SourceRow {
   readonly cells: JsonObject
   /** Why the row cannot be read; its cells are empty then. */
   readonly broken?: string
+  /** The cells of a row that has more of them than the heading. */
+  readonly broken_cells?: ReadonlyArray<string>
 }
 export interface Source {
   /** Hash of the content: an interrupted import continues only with the same file. */
@@ -29,6 +31,10 @@ export interface Source {
   readonly headers: ReadonlyArray<string> | undefined
   /** Numbers in it have a decimal comma. */
   readonly comma_decimals: boolean
+  /** Between the cells of a CSV. */
+  readonly separator: string
+  /** Cells are taken as they are. */
+  readonly raw: boolean
   readonly notes: ReadonlyArray<string>
   readonly rows: () => AsyncGenerator<SourceRow>
 }
@@ -49,6 +55,8 @@ export const openSource = async (file: string, delimiter: string | undefined, ra
       total_bytes: bytes,
       headers: undefined,
       comma_decimals: false,
+      separator: ",",
+      raw,
       notes,
       rows: async function* () {
         yield* rows
@@ -63,6 +71,8 @@ export const openSource = async (file: string, delimiter: string | undefined, ra
     total_bytes: bytes,
     headers,
     comma_decimals: separator === ";",
+    separator,
+    raw,
     notes,
     rows: () => csvRows(decoded(open(), encoding), separator, headers, raw ? (cell) => cell : restoreCell)
   }
@@ -176,7 +186,10 @@ async function* csvRows(
       row,
       line: info.lines,
       ...(extra
-        ? { broken: `The row has ${record.length} cells, the heading ${headers.length}: is a separator not quoted?` }
+        ? {
+            broken: `The row has ${record.length} cells, the heading ${headers.length}: is a separator not quoted?`,
+            broken_cells: record
+          }
         : {}),
       cells: extra
         ? {}

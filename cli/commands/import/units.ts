@@ -37,7 +37,17 @@ const factors: { readonly [column: string]: { readonly [unit: string]: string } 
   },
   buffer_percent: { "%": "1", percent: "1" }
 }
-const amounts = new Set(["replacement_charge", "sub_rental_price", "purchase_price", "price"])
+const amounts = new Set([
+  "replacement_charge",
+  "sub_rental_price",
+  "purchase_price",
+  "price",
+  "credit_limit",
+  "day_cost",
+  "hour_cost",
+  "distance_cost",
+  "flat_rate_cost"
+])
 const minor_units = new Set(["pence", "p", "cents", "cent", "minor"])
 const known_units = new Set([
   ...Object.values(factors).flatMap((units) => Object.keys(units)),

@@ -4,7 +4,7 @@ import { scaleOf } from "../../../core/values/currency.ts"
 import { exact, formatDecimal } from "../../../core/values/decimal.ts"
 import { rowIn, rowsOr } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
-import { column, recordText, tableText } from "../../output/table.ts"
+import { column, onClockOf, recordText, tableText } from "../../output/table.ts"
 import { type Flags, textFlag } from "../../program.ts"
 import { resolveId } from "../../resolve-id.ts"
 
@@ -58,7 +58,7 @@ const movements = (invoice: JsonObject): ReadonlyArray<JsonObject> =>
   ].toSorted((one, other) => String(one.at).localeCompare(String(other.at)))
 
 export const printInvoice = (context: CommandContext, invoice: JsonObject): void => {
-  const { terminal } = context
+  const terminal = onClockOf(context.terminal, invoice)
   const chosen = (keys: ReadonlyArray<string>): JsonObject =>
     Object.fromEntries(keys.map((key) => [key, invoice[key] ?? null] as const).filter(([, value]) => value !== null))
   const is_draft = invoice["status"] === "draft"

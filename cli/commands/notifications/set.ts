@@ -21,14 +21,19 @@ export const setNotifications = async (
     throw usageError("--house is for everybody, --member for one: give one of them.")
   const list: List = is_house ? "notification_settings" : "notification_preferences"
   const entries = [...new Set(types)].map((notification_type) => ({ notification_type, ...change }))
+  const path = is_house ? settings_path : await preferencesPath(context, member)
+  const named = (rows: ReadonlyArray<JsonObject>): ReadonlyArray<JsonObject> =>
+    rows.filter((row) => types.includes(String(row["notification_type"])))
+  const before = named(rowsIn(await context.read(path), list))
   const answer = await context.ask({
     method: "PUT",
-    path: is_house ? settings_path : await preferencesPath(context, member),
+    path,
     body: is_house ? { settings: entries } : { preferences: entries }
   })
   if (context.options.plan === true || context.options.json === true) return printAnswer(context, answer)
-  const changed = rowsIn(answer.body, list).filter((row) => types.includes(String(row["notification_type"])))
+  const changed = named(rowsIn(answer.body, list))
   context.print(listText(context, list, changed))
+  if (JSON.stringify(changed) === JSON.stringify(before)) context.note("Nothing changes: it was so already.")
   notePending(context, answer)
 }
 

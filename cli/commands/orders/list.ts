@@ -2,10 +2,11 @@
 import { type Command, Option } from "commander"
 import type { Query } from "../../../core/kernel/query.ts"
 import type { CommandContext } from "../../context.ts"
+import { includesOf } from "../../output/columns.ts"
 import { printAnswer } from "../../output/print.ts"
 import { wholeList } from "../../pages.ts"
-import { type Flags, repeatable } from "../../program.ts"
-import { listQuery } from "../../query.ts"
+import { type Flags, listFlag, repeatable } from "../../program.ts"
+import { listQuery, queryPart } from "../../query.ts"
 
 /** Adds the flags of such a list. */
 export const withListFlags = (command: Command): Command =>
@@ -21,7 +22,16 @@ export const withListFlags = (command: Command): Command =>
 /** Lists the opportunities that `only` lets through. */
 export const listOpportunities = async (context: CommandContext, flags: Flags, only: Query): Promise<void> => {
   const path = "/api/v1/opportunities"
-  const query = [...listQuery(flags), ...only]
+  const { refuseUnknownParts } = await import("../../ignored.ts")
+  await refuseUnknownParts(listFlag(flags, "q").map(queryPart), "opportunities", [])
+  const needed = includesOf("opportunities")
+  // What the columns for people need; with --json an answer is what was asked for.
+  const is_plain = context.options.json !== true && flags["include"] === undefined && flags["view"] === undefined
+  const query: Query = [
+    ...listQuery(flags),
+    ...only,
+    ...(is_plain && needed !== undefined ? ([["include", needed]] as const) : [])
+  ]
   await printAnswer(context, {
     status: 200,
     body: flags["all"] === true ? await wholeList(context, path, query) : await context.read(path, query)

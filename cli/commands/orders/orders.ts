@@ -18,6 +18,7 @@ export const declare = (program: Command): void => {
   withAction(show, async (context, [order = ""], flags) => {
     await showOpportunity(context, await opportunityPath(context, order), flags["explain"] === true)
   })
+  declareMoves(orders)
   const history = orders
     .command("history")
     .description("Who did what to an order, newest first, with what each thing was before")
@@ -29,6 +30,13 @@ export const declare = (program: Command): void => {
     const { showHistory } = await import("./history.ts")
     await showHistory(context, await opportunityPath(context, order), flags)
   })
+  const shortages = orders
+    .command("shortages")
+    .description("What of an order is short, on which days and by how much, and what waits for goods")
+    .argument("<order>", "id or number")
+  withAction(shortages, async (context, [order = ""]) =>
+    (await import("../shortages/of-order.ts")).showShortages(context, order)
+  )
   const print = orders
     .command("print")
     .description("A paper of an order, made here from the replica: pick list, delivery note, return note, …")
@@ -45,4 +53,41 @@ export const declare = (program: Command): void => {
     const { printOrder } = await import("./print.ts")
     await printOrder(context, order, flags)
   })
+}
+
+/** Verbs that move an order: in time, and from status to status. */
+const declareMoves = (orders: Command): void => {
+  const extend = orders
+    .command("extend")
+    .description("Extend or shorten the hire: its lines, price and claims on stock go along")
+    .argument("<order>", "id or number")
+    .option("--to <time>", "the new end: a date, or a time on the store's clock")
+    .option("--from <time>", "the new start")
+    .option("--charge-to <time>", "charged until then (default: with the end, where both were the same)")
+    .option("--charge-from <time>", "charged from then on")
+    .option(
+      "--lines <lines>",
+      "follow (those that had the old dates), keep (none), or lines by id, product or name between commas",
+      "follow"
+    )
+    .option("--reason <text>", "why; kept with the order")
+    .option("--yes", "do not ask")
+  withAction(extend, async (context, args, flags) => (await import("./extend.ts")).extendOrder(context, args, flags))
+  const status = orders
+    .command("change-status")
+    .description("Another status, by its word: active, complete, cancelled, lost, dead, postponed, order, …")
+    .argument("<order>", "id or number")
+    .option("--to <status>", "draft, quotation, order, or a status such as complete, cancelled, lost")
+    .option("--status <status>", "the same; a number of the API, too")
+    .option("--reason <text>", "why; kept with the order")
+  withAction(status, async (context, args, flags) =>
+    (await import("./status.ts")).changeOrderStatus(context, args, flags)
+  )
+  const cancel = orders
+    .command("cancel")
+    .description("Cancel an order; what it held is free")
+    .argument("<order>", "id or number")
+    .option("--reason <text>", "why; kept with the order")
+    .option("--yes", "do not ask")
+  withAction(cancel, async (context, args, flags) => (await import("./status.ts")).cancelOrder(context, args, flags))
 }

@@ -41,16 +41,12 @@ export const printOrder = async (context: CommandContext, order: string, flags: 
   }
   if (wanted.file === "-" && wanted.format === "pdf" && context.terminal.is_tty && context.options.json !== true)
     throw usageError("A PDF does not go to a terminal.", "Name a file with -o, or pass it on: flightcase … -o - | lp")
-  const at_server = context.options.remote === true || context.options.url !== undefined
-  const { profileExists } = await import("../../profile-folder.ts")
   if (context.options.plan === true || flags["keep"] === true) {
     const answer = await record(context, wanted)
     if (context.options.plan === true) return printAnswer(context, answer)
     notePending(context, answer)
   }
-  return !at_server && profileExists(context.profile(), context.env)
-    ? printHere(context, wanted)
-    : printAtServer(context, wanted)
+  return context.isDevice() ? printHere(context, wanted) : printAtServer(context, wanted)
 }
 
 /** Has the office know of the document: made here it is pending until it was sent. */

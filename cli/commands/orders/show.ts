@@ -1,11 +1,13 @@
 /** `orders show` and `quote show`: an opportunity with its lines, costs and totals. */
-import type { JsonObject } from "../../../core/kernel/json.ts"
+import { isJsonObject, type JsonObject } from "../../../core/kernel/json.ts"
 import { rowIn, rowsOr } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { resolveId } from "../../resolve-id.ts"
+import { blocksText } from "../../output/blocks.ts"
 import { columnsOf } from "../../output/columns.ts"
+import { spokenNumber } from "../../output/labels.ts"
+import { onClockOf } from "../../output/table.ts"
 import { explanationText } from "../../output/explanation.ts"
-import { recordText, tableText } from "../../output/table.ts"
 
 const header = [
   "id",
@@ -22,6 +24,8 @@ const header = [
   "has_shortage",
   "currency_code"
 ]
+/** What was agreed before the hire was extended, where it was. */
+const original = ["original_starts_at", "original_ends_at"]
 const sums = [
   "rental_charge_total",
   "sale_charge_total",
@@ -39,10 +43,14 @@ const zero = /^-?0+(\.0+)?$/
 export const opportunityPath = async (context: CommandContext, named: string): Promise<string> =>
   `/api/v1/opportunities/${await resolveId(context, "opportunities", named)}`
 
+const piecesIn = ({ pieces }: JsonObject): JsonObject =>
+  isJsonObject(pieces) ? { packed: pieces["packed"] ?? 0, out: pieces["out"] ?? 0, back: pieces["back"] ?? 0 } : {}
+
 /** Prints an opportunity, with --json as the API gives it; `explained` adds how its figures were worked out, in words. */
 export const showOpportunity = async (context: CommandContext, path: string, explained = false): Promise<void> => {
+  const included = "items,costs,member,venue,store"
   const body = await context.read(path, [
-    ["include", "items,costs,member,venue,store"],
+    ["include", context.options.json === true ? included : `${included},items.assets,pieces`],
     ...(explained ? ([["explain", "1"]] as const) : [])
   ])
   if (context.options.json === true) return context.printJson(body)
@@ -54,23 +62,31 @@ export const showOpportunity = async (context: CommandContext, path: string, exp
         return value === undefined ? [] : [[key, value] as const]
       })
     )
-  context.print(recordText({ ...chosen(header), number: opportunity["number"] ?? "pending" }, context.terminal))
-  const items = rowsOr(opportunity["items"])
-  const costs = rowsOr(opportunity["costs"])
-  if (context.terminal.is_tty) {
-    if (items.length > 0) context.print(`\n${tableText(columnsOf("items") ?? [], items, context.terminal)}`)
-    if (costs.length > 0) context.print(`\n${tableText(columnsOf("costs") ?? [], costs, context.terminal)}`)
-    context.print("\n")
-  }
+  const agreed = Object.fromEntries(Object.entries(chosen(original)).filter(([, value]) => value !== null))
+  const totals = Object.fromEntries(
+    Object.entries(chosen(sums)).filter(
+      ([key, value]) => value !== null && (!zero.test(String(value)) || key === "charge_including_tax_total")
+    )
+  )
   context.print(
-    recordText(
-      Object.fromEntries(
-        Object.entries(chosen(sums)).filter(
-          ([key, value]) => value !== null && (!zero.test(String(value)) || key === "charge_including_tax_total")
-        )
-      ),
-      context.terminal
+    blocksText(
+      [
+        {
+          record: {
+            ...chosen(header),
+            number: typeof opportunity["number"] === "string" ? spokenNumber(opportunity["number"]) : "pending",
+            ...agreed,
+            ...piecesIn(opportunity)
+          }
+        },
+        { columns: columnsOf("items") ?? [], rows: rowsOr(opportunity["items"]) },
+        { columns: columnsOf("costs") ?? [], rows: rowsOr(opportunity["costs"]) },
+        { record: totals }
+      ],
+      onClockOf(context.terminal, opportunity)
     )
   )
   if (explained) context.print(`\n${explanationText(body["explanation"], context.terminal)}`)
+  const { noteToReplace } = await import("../shortages/to-replace.ts")
+  await noteToReplace(context, path, opportunity)
 }

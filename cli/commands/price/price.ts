@@ -3,19 +3,19 @@ import { type Command, Option } from "commander"
 import { objectBody, rowIn, rowsOr } from "../../answers.ts"
 import { missingFlagError } from "../../exit-codes.ts"
 import { resolveId, resolveStore } from "../../resolve-id.ts"
+import { blocksText } from "../../output/blocks.ts"
 import { columnsOf } from "../../output/columns.ts"
 import { explanationText } from "../../output/explanation.ts"
-import { recordText, tableText } from "../../output/table.ts"
 import { textFlag, withAction } from "../../program.ts"
-import { parseMomentIn, formatIn } from "../../parse-time.ts"
+import { formatIn, readMoment } from "../../parse-time.ts"
 
 export const declare = (program: Command): void => {
   const price = program
     .command("price")
     .description("The rate breakdown of a product over a window")
     .argument("<product>", "id, sku or barcode")
-    .option("--from <time>", "start of the hire: 2026-07-01T09:00 on the store's clock, or a date")
-    .option("--to <time>", "its end")
+    .option("--from <time>", "start of the hire on the store's clock: 2026-07-01T09:00, a date, today, fri 9:00")
+    .option("--to <time>", "its end; a date or a day means all of it")
     .option("--quantity <n>", "how many", "1")
     .option("--store <store>", "id or name; rates of its own and its clock count")
     .option("--explain", "say in words how the price came about")
@@ -32,8 +32,8 @@ export const declare = (program: Command): void => {
       path: `/api/v1/products/${id}/calculate_rate`,
       ...(flags["explain"] === true ? { query: [["explain", "1"]] as const } : {}),
       body: {
-        start: parseMomentIn(String(flags["from"]), store.zone, "--from"),
-        end: parseMomentIn(String(flags["to"]), store.zone, "--to"),
+        start: readMoment(context, String(flags["from"]), store.zone, "--from"),
+        end: readMoment(context, String(flags["to"]), store.zone, "--to"),
         quantity: /^\d+$/.test(quantity) ? Number(quantity) : quantity,
         store_id: flags["store"] === undefined ? null : store.id,
         ...(flags["transactionType"] === undefined ? {} : { transaction_type: String(flags["transactionType"]) })
@@ -48,19 +48,13 @@ export const declare = (program: Command): void => {
         period_from: formatIn(String(line["period_from"]), store.zone),
         period_to: formatIn(String(line["period_to"]), store.zone)
       }))
-      if (context.terminal.is_tty && lines.length > 0)
-        context.print(`${tableText(columnsOf("line_items") ?? [], lines, context.terminal)}\n`)
-      context.print(
-        recordText(
-          {
-            ...sums,
-            ...(modifiers.length === 0
-              ? {}
-              : { applied_modifiers: modifiers.map((one) => String(one["description"])).join("; ") })
-          },
-          context.terminal
-        )
-      )
+      const record = {
+        ...sums,
+        ...(modifiers.length === 0
+          ? {}
+          : { applied_modifiers: modifiers.map((one) => String(one["description"])).join("; ") })
+      }
+      context.print(blocksText([{ columns: columnsOf("line_items") ?? [], rows: lines }, { record }], context.terminal))
       if (flags["explain"] === true)
         context.print(`\n${explanationText(objectBody(body)["explanation"], context.terminal)}`)
     }

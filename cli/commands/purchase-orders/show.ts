@@ -2,7 +2,7 @@
 import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"
 import { rowIn, rowsOr } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
-import { type Column, column, recordText, tableText } from "../../output/table.ts"
+import { type Column, column, onClockOf, recordText, tableText } from "../../output/table.ts"
 import { type Flags, textFlag } from "../../program.ts"
 import { resolveId } from "../../resolve-id.ts"
 
@@ -33,7 +33,7 @@ export const showPurchaseOrder = async (context: CommandContext, named: string, 
 
 const nameOf = (value: Json | undefined): Json => (isJsonObject(value) ? (value["name"] ?? null) : null)
 export const printPurchaseOrder = (context: CommandContext, order: JsonObject): void => {
-  const { terminal } = context
+  const terminal = onClockOf(context.terminal, order)
   const chosen = (keys: ReadonlyArray<string>): JsonObject =>
     Object.fromEntries(keys.map((key) => [key, order[key] ?? null] as const).filter(([, value]) => value !== null))
   const opportunity = nameOf(order["opportunity"])

@@ -1,8 +1,8 @@
 /** `quote add`. */
 import { rowIn } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
-import { notePending, printAnswer } from "../../output/print.ts"
-import { parseMomentIn } from "../../parse-time.ts"
+import { notePending, noteWarnings, printAnswer } from "../../output/print.ts"
+import { readMoment } from "../../parse-time.ts"
 import { type Flags, textFlag } from "../../program.ts"
 import { type ResolvedStore, resolveStore } from "../../resolve-id.ts"
 import { opportunityPath, showOpportunity } from "../orders/show.ts"
@@ -19,7 +19,7 @@ export const addLine = async (
   const zone = flags["from"] === undefined && flags["to"] === undefined ? "UTC" : (await storeOf(context, path)).zone
   const momentGiven = (flag: string): string | undefined => {
     const text = textFlag(flags, flag)
-    return text === undefined ? undefined : parseMomentIn(text, zone, `--${flag}`)
+    return text === undefined ? undefined : readMoment(context, text, zone, `--${flag}`)
   }
   const answer = await context.ask({
     method: "POST",
@@ -38,6 +38,7 @@ export const addLine = async (
   })
   if (context.options.plan === true) return printAnswer(context, answer)
   await showOpportunity(context, path)
+  noteWarnings(context, answer.body)
   notePending(context, answer)
 }
 const storeOf = async (context: CommandContext, path: string): Promise<ResolvedStore> => {

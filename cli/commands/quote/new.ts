@@ -1,9 +1,10 @@
 /** `quote new`. */
+import type { QueryResult } from "../../../sync/device/device.ts"
 import { rowIn } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { missingFlagError, usageError } from "../../exit-codes.ts"
-import { notePending, printAnswer } from "../../output/print.ts"
-import { parseMomentIn } from "../../parse-time.ts"
+import { notePending, noteWarnings, printAnswer, warningsIn } from "../../output/print.ts"
+import { readMoment } from "../../parse-time.ts"
 import { type Flags, listFlag, textFlag } from "../../program.ts"
 import { resolveId, resolveStore } from "../../resolve-id.ts"
 import { showOpportunity } from "../orders/show.ts"
@@ -21,30 +22,38 @@ export const newQuote = async (context: CommandContext, _args: ReadonlyArray<str
   const lines = await readLines(context, listFlag(answers, "line"))
   const momentGiven = (name: string): string | undefined => {
     const text = textFlag(answers, name)
-    return text === undefined ? undefined : parseMomentIn(text, store.zone, `--${name}`)
+    return text === undefined ? undefined : readMoment(context, text, store.zone, `--${name}`)
   }
   const memberGiven = async (name: string): Promise<number | undefined> => {
     const text = textFlag(answers, name)
     return text === undefined ? undefined : resolveId(context, "members", text)
   }
+  // All that may be refused is looked at before the customer is made.
+  const dates = { starts_at: momentGiven("from"), ends_at: momentGiven("to") }
+  const venue_id = await memberGiven("venue")
+  const customer = await newCustomer(context, answers)
+  if (customer?.planned !== undefined) return printAnswer(context, customer.planned)
   const body = present({
     subject: answers["subject"],
     store_id: store.id,
     reference: textFlag(answers, "reference"),
     currency: textFlag(answers, "currency"),
-    starts_at: momentGiven("from"),
-    ends_at: momentGiven("to"),
-    member_id: await memberGiven("member"),
-    venue_id: await memberGiven("venue")
+    ...dates,
+    member_id: customer?.member_id ?? (await memberGiven("member")),
+    venue_id
   })
   const made = await context.ask({ method: "POST", path: "/api/v1/opportunities", body })
   if (context.options.plan === true) return printAnswer(context, made)
   const path = `/api/v1/opportunities/${String(rowIn(made.body, "opportunity")["id"])}`
   // One command after another: each is decided on what the one before made.
+  const told = [made]
   for (const { name, item_id, quantity } of lines)
-    await context.ask({ method: "POST", path: `${path}/items`, body: { name, item_id, quantity } })
-  if (answers["draft"] !== true) await context.ask({ method: "POST", path: `${path}/convert_to_quotation`, body: {} })
+    told.push(await context.ask({ method: "POST", path: `${path}/items`, body: { name, item_id, quantity } }))
+  if (answers["draft"] !== true)
+    told.push(await context.ask({ method: "POST", path: `${path}/convert_to_quotation`, body: {} }))
   await showOpportunity(context, path)
+  const warnings = [...new Set(told.flatMap(({ body: answered }) => warningsIn(answered)))]
+  noteWarnings(context, { meta: { warnings } })
   notePending(context, made)
 }
 
@@ -63,4 +72,35 @@ const readLines = async (context: CommandContext, given: ReadonlyArray<string>):
     lines.push({ ...(await findProduct(context, code)), quantity })
   }
   return lines
+}
+
+/** The customer that `--new-customer` names, made with an e-mail address and a phone number where they are given. */
+const newCustomer = async (
+  context: CommandContext,
+  answers: Flags
+): Promise<{ readonly member_id: number; readonly planned?: QueryResult } | undefined> => {
+  const name = textFlag(answers, "newCustomer")
+  const contacts = [
+    ["emails", "address", "email"],
+    ["phones", "number", "phone"]
+  ] as const
+  if (name === undefined) {
+    const alone = contacts.find(([, , flag]) => answers[flag] !== undefined)
+    if (alone !== undefined) throw usageError(`--${alone[2]} is of a new customer: give --new-customer NAME, too.`)
+    return undefined
+  }
+  if (answers["member"] !== undefined) throw usageError("Give --member or --new-customer, not both.")
+  const email = textFlag(answers, "email")
+  if (email !== undefined && !/^\S+@\S+$/.test(email)) throw usageError(`--email: ${JSON.stringify(email)} is none.`)
+  const body = { name, membership_type: "organisation" }
+  const made = await context.ask({ method: "POST", path: "/api/v1/members", body })
+  const member_id = Number(rowIn(made.body, "member")["id"])
+  if (context.options.plan === true) return { member_id, planned: made }
+  for (const [kind, field, flag] of contacts) {
+    const text = textFlag(answers, flag)
+    if (text === undefined) continue
+    const contact = { [field]: text, is_primary: true }
+    await context.ask({ method: "POST", path: `/api/v1/members/${member_id}/${kind}`, body: contact })
+  }
+  return { member_id }
 }

@@ -8,7 +8,7 @@ import { findIdByName, type ResolvedStore, resolveStore } from "../../resolve-id
 import { column, tableText } from "../../output/table.ts"
 import type { Flags } from "../../program.ts"
 import * as terminal from "../../prompt.ts"
-import { parseMomentIn } from "../../parse-time.ts"
+import { parseMomentIn, readMoment } from "../../parse-time.ts"
 
 /** How questions are asked; tests give answers of their own. */
 export type Questions = Pick<typeof terminal, "promptText" | "choose">
@@ -57,14 +57,14 @@ export const askForQuote = async (
           : undefined)
       )
     }
-  const from = await promptText("From (2026-07-01 or 2026-07-01T09:00; nothing for no dates yet)", {
+  const from = await promptText("From (2026-07-01T09:00, 2026-07-01, today, fri 9:00; nothing for no dates yet)", {
     check: moment("From")
   })
   const to = from === "" ? "" : await promptText("To", { check: moment("To", from) })
   const hire: Hire | undefined =
     from === ""
       ? undefined
-      : { store, from: parseMomentIn(from, store.zone, "From"), to: parseMomentIn(to, store.zone, "To") }
+      : { store, from: readMoment(context, from, store.zone, "From"), to: readMoment(context, to, store.zone, "To") }
   let lines: ReadonlyArray<WizardLine> = []
   for (;;) {
     lines = await askForLines(context, questions, hire, lines)
@@ -89,7 +89,7 @@ export const askForQuote = async (
         subject,
         line: lines.map(({ product_id, quantity }) => `${product_id}*${quantity}`),
         draft: next === "draft",
-        ...(member === undefined ? {} : { member }),
+        ...member,
         ...(named === undefined ? {} : { store: named }),
         ...(from === "" ? {} : { from, to })
       }
@@ -322,13 +322,30 @@ const complaint = (check: () => unknown): string | undefined => {
   return undefined
 }
 
-const askForMember = async (
-  context: CommandContext,
-  { promptText: ask, choose }: Questions
-): Promise<string | undefined> => {
+/** A customer who is known by id, or the flags of one who is made along with the quote. */
+type CustomerFlags = { readonly [flag in "member" | "newCustomer" | "email" | "phone"]?: string }
+const askForNewCustomer = async ({ promptText: ask }: Questions, name: string): Promise<CustomerFlags> => {
+  const newCustomer = await ask("Name", {
+    default: name,
+    check: (text) => (text === "" ? "A customer needs a name." : undefined)
+  })
+  const email = await ask("E-mail (nothing for none)", {
+    check: (text) => (text === "" || /^\S+@\S+$/.test(text) ? undefined : "That is no e-mail address.")
+  })
+  const phone = await ask("Phone (nothing for none)")
+  return { newCustomer, ...(email === "" ? {} : { email }), ...(phone === "" ? {} : { phone }) }
+}
+
+const known = (context: CommandContext, { id, is_on_stop, name }: JsonObject): CustomerFlags => {
+  if (is_on_stop === true) context.note(`! ${String(name)} is on stop.`)
+  return { member: String(id) }
+}
+
+const askForMember = async (context: CommandContext, questions: Questions): Promise<CustomerFlags> => {
+  const { promptText: ask, choose } = questions
   for (;;) {
     const part = await ask("Customer (part of the name; nothing for none)")
-    if (part === "") return undefined
+    if (part === "") return {}
     const members = rowsIn(
       await context.read("/api/v1/members", [
         ["q[name_cont]", part],
@@ -342,16 +359,17 @@ const askForMember = async (
     const [first, ...others] = members
     if (first !== undefined && others.length === 0) {
       context.note(`  ${String(first["name"])}`)
-      return String(first["id"])
+      return known(context, first)
     }
     if (first === undefined) context.note(`No organisation's name contains ${JSON.stringify(part)}.`)
-    else {
-      const chosen = await choose("Which", [
-        ...members.map((one) => ({ name: String(one["name"]), value: String(one["id"]) })),
-        { name: "none of them", value: "" }
-      ])
-      if (chosen !== "") return chosen
-    }
+    const chosen = await choose(first === undefined ? "And now" : "Which", [
+      ...members.map((one) => ({ name: String(one["name"]), value: String(one["id"]) })),
+      { name: first === undefined ? "look again" : "none of them", value: "" },
+      { name: "a new customer", value: "new" }
+    ])
+    if (chosen === "new") return askForNewCustomer(questions, part)
+    const member = members.find((one) => String(one["id"]) === chosen)
+    if (member !== undefined) return known(context, member)
   }
 }
 

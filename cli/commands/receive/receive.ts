@@ -5,12 +5,11 @@
 import type { Command } from "commander"
 import type { JsonObject } from "../../../core/kernel/json.ts"
 import { rowIn, rowsOr } from "../../answers.ts"
-import { scanAll, type ScanResult } from "../../codes.ts"
+import { countedCode, scanAll, type ScanResult } from "../../codes.ts"
 import type { CommandContext } from "../../context.ts"
 import { CliError, exit_codes } from "../../exit-codes.ts"
 import { type Flags, textFlag, withAction } from "../../program.ts"
 import { findIdByName, resolveId } from "../../resolve-id.ts"
-import { countedCode } from "../scan/lines.ts"
 
 const serialised = 2
 type Row = JsonObject

@@ -1,58 +1,58 @@
-/** `scan in`. */
-import { rowIn, rowsOr } from "../../answers.ts"
-import { type Asset, findAsset, type ScanResult } from "../../codes.ts"
+/** `scan in`: what is said of a unit that was checked in, and attached to it. */
+import type { JsonObject } from "../../../core/kernel/json.ts"
 import { attachPhotos } from "../attach/attach.ts"
+import { requireAsset, type ScanResult } from "../../codes.ts"
 import type { CommandContext } from "../../context.ts"
-import { CliError, exit_codes } from "../../exit-codes.ts"
-import { assignmentOf, countedCode, linesAt, moveBulk, with_customer } from "./lines.ts"
+import { CliError, exit_codes, usageError } from "../../exit-codes.ts"
+import { type Flags, textFlag } from "../../program.ts"
 
-/** Checks the scanned unit in: on the order given, else on the one that has it. */
-export const checkIn = async (
-  context: CommandContext,
-  given: string | undefined,
-  scanned: string,
-  { finalise, photos }: { readonly finalise: boolean; readonly photos: ReadonlyArray<string> }
-): Promise<ScanResult> => {
-  const { code, quantity } = countedCode(scanned)
-  const asset = quantity === undefined ? await findAsset(context, code) : undefined
-  if (asset === undefined) {
-    if (given === undefined)
-      throw new CliError(
-        exit_codes.not_found,
-        "no unit has this code; for a bulk product name the order: scan in ORDER"
-      )
-    if (photos.length > 0)
-      throw new CliError(exit_codes.usage, "photos are of units; check this one in without --photo")
-    return moveBulk(context, given, await linesAt(context, given), code, quantity ?? 1, "return")
+const damaged = 1,
+  missing = 2
+/** What `--damaged`, `--missing` and `--note` say of what is checked in. */
+export const unfitOf = (flags: Flags): JsonObject => {
+  const condition = flags["damaged"] === true ? damaged : flags["missing"] === true ? missing : undefined
+  const note = textFlag(flags, "note")
+  if (condition === undefined) {
+    if (note !== undefined) throw usageError("--note is about what is damaged: give --damaged or --missing, too.")
+    return {}
   }
-  const path = given ?? (await orderHolding(context, asset))
-  const assignment = assignmentOf(await linesAt(context, path), asset, with_customer)
-  if (assignment === undefined) throw new CliError(exit_codes.conflict, `${asset.label} is not out on this order`)
-  await context.ask({
-    method: "POST",
-    path: `${path}/quick_check_in`,
-    body: { asset_ids: [Number(assignment["id"])], finalise }
-  })
-  try {
-    await attachPhotos(context, asset.id, photos)
-  } catch (error) {
-    if (!(error instanceof CliError)) throw error
-    throw new CliError(error.code, `${asset.label} is checked in, but its photo was not attached: ${error.message}`)
-  }
-  const pictured = photos.length === 0 ? "" : `, ${photos.length} ${photos.length === 1 ? "photo" : "photos"}`
-  return { done: `${asset.label}${pictured}`, asset_id: asset.id }
+  return { condition, ...(note === undefined ? {} : { damage_notes: note }) }
 }
 
-/** The order that has a unit now, from the demands on its product. */
-const orderHolding = async (context: CommandContext, asset: Asset): Promise<string> => {
-  const body = await context.read("/api/v1/availability/why", [
-    ["product_id", String(asset.product_id)],
-    ["store_id", String(asset.store_id)],
-    ["date", new Date().toISOString()]
-  ])
-  const demand = rowsOr(rowIn(body, "reasons")["claims"]).find(
-    (one) => one["asset_id"] === asset.id && one["opportunity_id"] !== null
-  )
-  if (demand === undefined) throw new CliError(exit_codes.conflict, `${asset.label} is not out`)
-  return `/api/v1/opportunities/${String(demand["opportunity_id"])}`
+/** What becomes of a unit that is checked in so. */
+export const withState = (result: ScanResult, { condition }: JsonObject): ScanResult =>
+  result.asset_id === undefined || typeof condition !== "number"
+    ? result
+    : { ...result, done: `${result.done}, ${condition === missing ? "lost" : "in quarantine"}` }
+
+/** Photos are of units: anything else is refused before it is checked in. */
+export const requirePhotographed = async (
+  context: CommandContext,
+  code: string,
+  photos: ReadonlyArray<string>
+): Promise<void> => {
+  if (photos.length === 0) return
+  try {
+    await requireAsset(context, code)
+  } catch (error) {
+    if (error instanceof CliError && error.code === exit_codes.not_found)
+      throw new CliError(exit_codes.usage, "photos are of units; check this one in without --photo")
+    throw error
+  }
+}
+
+/** The result with the photos, once they are attached. */
+export const withPhotos = async (
+  context: CommandContext,
+  result: ScanResult,
+  photos: ReadonlyArray<string>
+): Promise<ScanResult> => {
+  if (photos.length === 0 || result.asset_id === undefined) return result
+  try {
+    await attachPhotos(context, result.asset_id, photos)
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error
+    throw new CliError(error.code, `${result.done} is checked in, but its photo was not attached: ${error.message}`)
+  }
+  return { ...result, done: `${result.done}, ${photos.length} ${photos.length === 1 ? "photo" : "photos"}` }
 }

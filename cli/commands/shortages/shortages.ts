@@ -1,37 +1,56 @@
-/** `shortages`: days on which more is promised than there is, and who waits for goods to come free. */
+/** `shortages`: lines that are short, days on which more is promised than there is, and who waits for goods. */
 import type { Command } from "commander"
+import { dateAfter } from "../../../core/values/period.ts"
 import { isJsonObject } from "../../../core/kernel/json.ts"
 import { unpagedMeta } from "../../../core/kernel/resource.ts"
+import type { Query } from "../../../core/kernel/query.ts"
 import { objectBody } from "../../answers.ts"
+import type { CommandContext } from "../../context.ts"
 import { resolveStore } from "../../resolve-id.ts"
 import { allRows } from "../../pages.ts"
 import { printAnswer } from "../../output/print.ts"
-import { withAction } from "../../program.ts"
+import { textFlag, withAction } from "../../program.ts"
 import { parseDay } from "../../parse-time.ts"
+import { tellOrdersToReplace } from "./to-replace.ts"
 
 const days_ahead = 30
-const day_ms = 86_400_000
+
+/** Days count what is promised: why there are none where drafts and provisional quotations lack something. */
+const tellUnclaimed = async (context: CommandContext, span: Query): Promise<void> => {
+  const { meta } = objectBody(await context.read("/api/v1/shortages", [...span, ["per_page", "1"]]))
+  const count = isJsonObject(meta) ? Number(meta["total"]) : 0
+  if (count === 0) return
+  const [lines, are, claim, they_are, them] =
+    count === 1
+      ? ["line of a draft or a provisional quotation", "is", "claims", "it is", "it"]
+      : ["lines of drafts or provisional quotations", "are", "claim", "they are", "them"]
+  context.note(
+    `${count} ${lines} ${are} short then, and ${claim} nothing until ${they_are} reserved or ordered: ` +
+      `shortages without --days lists ${them}.`
+  )
+}
 
 export const declare = (program: Command): void => {
   const shortages = program
     .command("shortages")
-    .description("Where more is promised than there is, day by day")
+    .description("Every line that is short, of orders, quotations and drafts: whose, when, and by how much")
     .option("--from <date>", "first day (default: today)")
     .option("--to <date>", `last day (default: ${days_ahead} days on)`)
     .option("--store <store>", "id or name (default: every store)")
+    .option("--days", "day by day what stores lack for all that is promised, whoever asked for it")
   withAction(shortages, async (context, _args, flags) => {
-    const from =
-      typeof flags["from"] === "string" ? parseDay(flags["from"], "--from") : new Date().toISOString().slice(0, 10)
+    const { id, zone } = await resolveStore(context, textFlag(flags, "store"))
+    const from = parseDay(textFlag(flags, "from") ?? "today", "--from", zone)
     const to =
-      typeof flags["to"] === "string"
-        ? parseDay(flags["to"], "--to")
-        : new Date(Date.parse(`${from}T00:00:00Z`) + days_ahead * day_ms).toISOString().slice(0, 10)
-    const store =
-      flags["store"] === undefined
-        ? []
-        : [["store_id", String((await resolveStore(context, String(flags["store"]))).id)] as const]
-    const rows = await allRows(context, "/api/v1/availability/shortages", [["from", from], ["to", to], ...store])
-    await printAnswer(context, { status: 200, body: { shortages: rows, meta: unpagedMeta(rows.length) } })
+      textFlag(flags, "to") === undefined ? dateAfter(from, days_ahead) : parseDay(String(flags["to"]), "--to", zone)
+    const store = flags["store"] === undefined ? [] : [["store_id", String(id)] as const]
+    const [path, key] =
+      flags["days"] === true ? ["/api/v1/availability/shortages", "short_days"] : ["/api/v1/shortages", "shortages"]
+    const span = [["from", from], ["to", to], ...store] as const
+    const rows = await allRows(context, path, span)
+    await printAnswer(context, { status: 200, body: { [key]: rows, meta: unpagedMeta(rows.length) } })
+    if (flags["days"] === true) return rows.length > 0 ? undefined : tellUnclaimed(context, span)
+    tellOrdersToReplace(context, rows)
     const { meta } = objectBody(
       await context.read("/api/v1/shortage_waits", [
         ["q[status_eq]", "waiting"],

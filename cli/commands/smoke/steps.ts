@@ -44,6 +44,17 @@ const create = async ({ ask, made }: SmokeRun, path: string, key: string, body: 
   made.undo.push({ what: `${key} ${idOf(thing)}`, method: "DELETE", path: `${path}/${idOf(thing)}` })
   return thing
 }
+/** The stock level that a new bulk product is given by itself can be removed once the product is. */
+const undoStockOf = async ({ ask, made }: SmokeRun, product: number): Promise<void> => {
+  const query = [["q[product_id_eq]", String(product)]] as const
+  const answer = expectStatus(await ask("GET", "/api/v1/stock_levels", undefined, query), 200)
+  for (const level of many(answer, "stock_levels"))
+    made.undo.splice(-1, 0, {
+      what: `stock_level ${idOf(level)}`,
+      method: "DELETE",
+      path: `/api/v1/stock_levels/${idOf(level)}`
+    })
+}
 const freeUnits = async ({ ask, made }: SmokeRun): Promise<Json | undefined> =>
   one(
     expectStatus(
@@ -97,6 +108,7 @@ export const smoke_steps: ReadonlyArray<Step> = [
         replacement_charge: "125.50"
       })
       walk.made.bulk = idOf(product)
+      await undoStockOf(walk, walk.made.bulk)
       const shown = one(expectStatus(await walk.ask("GET", `/api/v1/products/${walk.made.bulk}`), 200), "product")
       expectValue("the product's sku", shown["sku"], `${walk.mark}-BULK`)
       const found = many(
@@ -310,6 +322,12 @@ export const smoke_steps: ReadonlyArray<Step> = [
         "container"
       )
       made.container = idOf(container)
+      // Undone from the last to the first: dissolved, then deleted.
+      made.undo.push({
+        what: `container ${made.container}`,
+        method: "DELETE",
+        path: `/api/v1/containers/${made.container}`
+      })
       made.undo.push({
         what: `container ${made.container}`,
         method: "POST",

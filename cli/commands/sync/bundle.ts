@@ -7,6 +7,7 @@ import { CliError, exit_codes, usageError } from "../../exit-codes.ts"
 import { type Flags, textFlag, withAction } from "../../program.ts"
 import { exportPending } from "./export-pending.ts"
 import { writePrivately } from "./write-privately.ts"
+import { sameServer } from "../../server-choice.ts"
 
 export const declareBundle = (sync: Command): void => {
   const bundle = sync.command("bundle").description("Sync without a network: by a file somebody carries")
@@ -92,7 +93,10 @@ const deliver = async (
   if (context.offline)
     throw new CliError(exit_codes.network, "Delivering needs the server, and --offline forbids to ask it.")
   const { serverAt } = await import("../../remote.ts")
-  const token = context.options.token ?? context.env["FLIGHTCASE_TOKEN"] ?? (await ownToken(context))
+  const in_environment = sameServer(context.env["FLIGHTCASE_URL"] ?? to, to)
+    ? context.env["FLIGHTCASE_TOKEN"]
+    : undefined
+  const token = context.options.token ?? in_environment ?? (await ownToken(context))
   const answer = await serverAt(to, token ?? "").ask({
     method: "POST",
     path: "/api/v1/sync/bundles",

@@ -1,16 +1,19 @@
 /** `sync conflicts` and `sync report`: what was refused and why, what was merged, what came out otherwise. */
 import type { Json, JsonObject } from "../../../core/kernel/json.ts"
-import type { Conflict, CommandReport } from "../../../sync/device/device.ts"
+import type { Conflict, NamedReport } from "../../../sync/device/device.ts"
 import { plainJson } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { exit_codes } from "../../exit-codes.ts"
 import { column, tableText } from "../../output/table.ts"
-import { styled } from "../../output/terminal.ts"
-import { cellText, oneLine, minuteText } from "../../output/text.ts"
+import { styled, type Terminal } from "../../output/terminal.ts"
+import { cellText, oneLine, minuteText, sentenceText } from "../../output/text.ts"
 import type { Flags } from "../../program.ts"
+import { factsFor } from "./facts.ts"
 
 export const showConflicts = async (context: CommandContext): Promise<number> => {
-  const found = await (await context.device()).conflicts()
+  const device = await context.device()
+  await context.lookUpClocks()
+  const found = await device.conflicts(factsFor(context, device))
   if (context.options.json === true)
     context.printJson({
       conflicts: found.map((one) => plainJson({ ...one, error: { ...one.error, errors: one.error.errors ?? {} } }))
@@ -19,8 +22,8 @@ export const showConflicts = async (context: CommandContext): Promise<number> =>
   else if (!context.terminal.is_tty) {
     context.print(
       tableText(
-        [column("id"), column("n"), column("name"), column("message")],
-        found.map(({ id, n, name, error }) => ({ id, n, name, message: error.message })),
+        [column("id"), column("n"), column("name"), column("message"), column("intent")],
+        found.map(({ id, n, name, error, intent }) => ({ id, n, name, message: error.message, intent })),
         context.terminal
       )
     )
@@ -28,13 +31,11 @@ export const showConflicts = async (context: CommandContext): Promise<number> =>
   return found.length > 0 ? exit_codes.sync_conflicts : exit_codes.ok
 }
 
-/** Instants within a sentence to the minute, as cells show them. */
-const readable = (text: string): string =>
-  oneLine(text).replace(/\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z/g, minuteText)
-const shown = (value: Json): string => (value === null || value === "" ? "nothing" : readable(cellText(value)))
+const shown = (value: Json, zone?: string): string =>
+  value === null || value === "" ? "nothing" : sentenceText(cellText(value), zone)
 /** In full where it differs from the other by less than a minute. */
-const apart = (value: Json = null, other: Json = null): string =>
-  shown(value) === shown(other) ? cellText(value) : shown(value)
+const apart = (value: Json = null, other: Json = null, zone?: string): string =>
+  shown(value, zone) === shown(other, zone) ? cellText(value) : shown(value, zone)
 const words = (name: string): string => name.replaceAll("_", " ")
 /** `product.updated` → updated */
 const actionWords = (event: string): string => words(event.slice(event.indexOf(".") + 1))
@@ -42,16 +43,17 @@ const actionWords = (event: string): string => words(event.slice(event.indexOf("
 /** A conflict for people, line by line. */
 export const conflictText = (
   context: CommandContext,
-  { n, summary, name, issued_at, error, changes, ways_out, held }: Conflict
+  { about, n, intent, name, issued_at, error, changes, ways_out, held }: Conflict
 ): ReadonlyArray<string> => {
   const dim = (text: string): string => styled(context.terminal.colour, "dim", text)
+  const zone = context.terminal.zoneOf?.({ store_id: about.order?.store_id ?? null })
   const reasons = Object.entries(error.errors ?? {}).flatMap(([field, texts]) =>
-    texts.filter((text) => text !== error.message).map((text) => `   ${field}: ${readable(text)}`)
+    texts.filter((text) => text !== error.message).map((text) => `   ${field}: ${sentenceText(text, zone)}`)
   )
   const width = Math.max(0, ...ways_out.map(({ command }) => command.length))
   return [
-    `${styled(context.terminal.colour, "bold", oneLine(`${n}  ${summary}`))}  ${dim(`${name}, recorded ${minuteText(issued_at)}`)}`,
-    `   ${readable(error.message)}`,
+    `${styled(context.terminal.colour, "bold", oneLine(`${n}  ${intent}`))}  ${dim(`${name}, recorded ${minuteText(issued_at, zone)}`)}`,
+    `   Refused: ${sentenceText(error.message, zone)}`,
     ...reasons,
     ...(changes.length === 0
       ? []
@@ -62,50 +64,80 @@ export const conflictText = (
               field === null
                 ? actionWords(event)
                 : field === "held_by"
-                  ? `held by ${shown(to)}`
-                  : `${words(field)}: ${shown(from)} → ${shown(to)}`
-            return `     ${dim(minuteText(when))}  ${oneLine(`${who ?? "the server"}  ${what}`)}  ${change}`
+                  ? `held by ${shown(to, zone)}`
+                  : `${words(field)}: ${shown(from, zone)} → ${shown(to, zone)}`
+            return `     ${dim(minuteText(when, zone))}  ${oneLine(`${who ?? "the server"}  ${what}`)}  ${change}`
           })
         ]),
     ...(held.length === 0 ? [] : ["   Waiting for it:", ...held.map((one) => `     ${one.n}  ${one.name}`)]),
     "   Ways out:",
-    ...ways_out.map(({ command, says }) => `     ${command.padEnd(width)}  ${dim(oneLine(says))}`)
+    ...ways_out.map(({ command, says }) => `     ${command.padEnd(width)}  ${dim(sentenceText(says, zone))}`)
   ]
 }
 
 /** Rows of the report: fields merged with others' changes, and results that differ from what was shown here. */
-export const reportRows = (reports: ReadonlyArray<CommandReport>): ReadonlyArray<JsonObject> =>
-  reports.flatMap(({ n, name, merged, differences }) => [
-    ...merged.map(({ what, field, theirs, mine, who }): JsonObject => ({
-      n,
-      name,
-      kind: "merged",
-      what,
-      field,
-      here: mine,
-      there: theirs,
-      who: who ?? "the server"
-    })),
-    ...differences.map(({ what, field, here, there }): JsonObject => ({
-      n,
-      name,
-      kind: "different",
-      what,
-      field,
-      here,
-      there,
-      who: null
-    }))
-  ])
+export const reportRows = (reports: ReadonlyArray<NamedReport>): ReadonlyArray<JsonObject> =>
+  reports.flatMap(({ about, n, name, merged, differences }) => {
+    const of = {
+      order: about.order?.number ?? null,
+      subject: about.order?.name ?? null,
+      customer: about.customer?.name ?? null
+    }
+    return [
+      ...merged.map(({ what, field, theirs, mine, who }): JsonObject => ({
+        n,
+        name,
+        kind: "merged",
+        what,
+        field,
+        here: mine,
+        there: theirs,
+        who: who ?? "the server",
+        ...of
+      })),
+      ...differences.map(({ what, field, here, there }): JsonObject => ({
+        n,
+        name,
+        kind: "different",
+        what,
+        field,
+        here,
+        there,
+        who: null,
+        ...of
+      }))
+    ]
+  })
 const deeds: { readonly [op: string]: string } = { insert: "made", update: "changed", delete: "removed" }
-const reportLine = ({ n, kind, what, field, here, there, who }: JsonObject): string =>
-  kind === "merged"
-    ? `${n}  ${what}: ${words(String(field))} is ${shown(here ?? null)} as you set it; ${who} had set ${shown(there ?? null)} meanwhile.`
-    : field === null
-      ? `${n}  ${what}: ${deeds[String(there)] ?? "left alone"} by the server, ${deeds[String(here)] ?? "left alone"} here.`
-      : `${n}  ${what}: ${words(String(field))} is ${apart(there, here)}; ${apart(here, there)} was shown here.`
-export const reportLines = (reports: ReadonlyArray<CommandReport>): ReadonlyArray<string> =>
-  reportRows(reports).map((row) => oneLine(reportLine(row)))
+const reportLine = ({ n, kind, what, field, here = null, there = null, who }: JsonObject, zone?: string): string => {
+  const of = `${n}  ${what}: `
+  const named = words(String(field))
+  if (kind === "merged")
+    return `${of}${named} is ${shown(here, zone)} as you set it; ${who} had set ${shown(there, zone)} meanwhile.`
+  if (field !== null) return `${of}${named} is ${apart(there, here, zone)}; ${apart(here, there, zone)} was shown here.`
+  const deed = (by: Json): string => deeds[String(by)] ?? "left alone"
+  return `${of}${deed(there)} by the server, ${deed(here)} here.`
+}
+/** Whose order it was about, where the row itself does not say it. */
+const whoseText = ({ customer, order, subject, what }: JsonObject): string => {
+  const named = subject === null || String(what).includes(String(subject))
+  const parts = [
+    ...(named
+      ? []
+      : [`order ${String(order ?? "").replace(/^0+(?=\d)/, "")} ${String(subject)}`.replace("order  ", "order ")]),
+    ...(customer === null ? [] : [String(customer)])
+  ]
+  return parts.length === 0 ? "" : ` (${parts.join(", ")})`
+}
+/** `zoneOf`: by whose clock the times of a store are read. */
+export const reportLines = (
+  reports: ReadonlyArray<NamedReport>,
+  zoneOf: Terminal["zoneOf"] = () => undefined
+): ReadonlyArray<string> =>
+  reports.flatMap((report) => {
+    const zone = zoneOf({ store_id: report.about.order?.store_id ?? null })
+    return reportRows([report]).map((row) => oneLine(`${reportLine(row, zone)}${whoseText(row)}`))
+  })
 
 /** Lists accepted commands whose result differs from what was shown; `--seen` marks those listed as seen. */
 export const reportText = async (
@@ -114,7 +146,8 @@ export const reportText = async (
   flags: Flags
 ): Promise<void> => {
   const device = await context.device()
-  const reports = device.told(flags["all"] === true)
+  await context.lookUpClocks()
+  const reports = await device.named(device.told(flags["all"] === true))
   if (context.options.json === true) context.printJson({ report: plainJson(reports) })
   else if (reports.length === 0)
     context.note(
@@ -125,14 +158,16 @@ export const reportText = async (
   else if (!context.terminal.is_tty) {
     context.print(
       tableText(
-        ["n", "name", "kind", "what", "field", "here", "there", "who"].map((key) => column(key)),
+        ["n", "name", "kind", "what", "field", "here", "there", "who", "order", "subject", "customer"].map((key) =>
+          column(key)
+        ),
         reportRows(reports),
         context.terminal
       )
     )
   } else
     context.print(
-      reportLines(reports)
+      reportLines(reports, context.terminal.zoneOf)
         .map((line) => `${line}\n`)
         .join("")
     )

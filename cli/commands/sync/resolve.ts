@@ -8,10 +8,24 @@ import { CliError, exit_codes, usageError } from "../../exit-codes.ts"
 import { resolveId } from "../../resolve-id.ts"
 import { jsonArgument } from "../../input.ts"
 import { printAnswer } from "../../output/print.ts"
+import { sentenceText } from "../../output/text.ts"
 import { type Flags, listFlag } from "../../program.ts"
 import { conflictText } from "./conflicts.ts"
+import { factsFor } from "./facts.ts"
 
-const ways = ["retry", "amend", "edit", "set", "substitute", "split", "drop"] as const
+const ways = [
+  "retry",
+  "reduceTo",
+  "unit",
+  "dates",
+  "waitlist",
+  "amend",
+  "edit",
+  "set",
+  "substitute",
+  "split",
+  "drop"
+] as const
 type Flag = (typeof ways)[number]
 /** What is to be settled: a conflict, or a command that waits for one. */
 type OpenConflict = Pick<Conflict, "id" | "n" | "name" | "payload"> & Partial<Conflict>
@@ -22,12 +36,19 @@ export const resolveConflict = async (
   flags: Flags
 ): Promise<number | void> => {
   const named = ways.filter((way) => flags[way] !== undefined)
-  if (named.length > 1) throw usageError(`Say one way only: ${named.map((way) => `--${way}`).join(" or ")}.`)
+  if (named.length > 1)
+    throw usageError(
+      `Say one way only: ${named.map((way) => (way === "reduceTo" ? "--reduce-to" : `--${way}`)).join(" or ")}.`
+    )
   if (named.length === 0 && !context.interactive)
-    throw usageError("Say how: one of --retry, --drop or --amend JSON, or --set, --edit, --substitute or --split.")
+    throw usageError(
+      "Say how: one of --retry, --drop or --amend JSON, or --reduce-to, --unit, --dates, --waitlist, --set, --edit, " +
+        "--substitute or --split."
+    )
   if (flags["withDependants"] === true && named[0] !== "drop") throw usageError("--with-dependants goes with --drop.")
   const device = await context.device()
-  const conflict = openOf(await device.conflicts(), given)
+  await context.lookUpClocks()
+  const conflict = openOf(await device.conflicts(factsFor(context, device)), given)
   if (conflict === undefined)
     throw new CliError(exit_codes.not_found, `There is no conflict ${given}.`, {
       way_out: "flightcase sync conflicts lists them."
@@ -93,11 +114,28 @@ const flagged = async (
     const unit = flags["substitute"]
     return { substitute: typeof unit === "string" ? await resolveId(context, "stock_levels", unit) : true }
   }
+  if (way === "unit") return { substitute: await resolveId(context, "stock_levels", String(flags["unit"])) }
+  if (way === "reduceTo") return { reduce_to: reducedTo(String(flags["reduceTo"])) }
+  if (way === "dates") return { dates: datesOf(String(flags["dates"])) }
+  if (way === "waitlist") return { waitlist: true }
   if (way === "retry") return { retry: true }
   const body = await jsonArgument(String(flags["amend"]), "--amend")
   if (!isJsonObject(body)) throw usageError("--amend wants a JSON object: the body to send instead.")
   return { amend: body }
 }
+const reducedTo = (text: string): number | "free" => {
+  if (text === "free") return "free"
+  const count = Number(text)
+  if (Number.isInteger(count) && count > 0) return count
+  throw usageError(`--reduce-to wants a whole number above 0, or free, and ${JSON.stringify(text)} is neither.`)
+}
+const datesOf = (text: string): { readonly starts_at: string; readonly ends_at: string } => {
+  const [from = "", until = "", ...rest] = text.split("..")
+  if (rest.length > 0 || Number.isNaN(Date.parse(from)) || Number.isNaN(Date.parse(until)))
+    throw usageError(`--dates wants FROM..UNTIL, such as 2026-12-03..2026-12-05, and not ${JSON.stringify(text)}.`)
+  return { starts_at: from, ends_at: until }
+}
+
 /** Drops a command; on a terminal it asks whether those that depend on it go too. */
 const dropping = async (
   context: CommandContext,
@@ -196,6 +234,10 @@ const edited = async (context: CommandContext, body: JsonObject): Promise<JsonOb
 /** A refused command itself, and not one that waits for it. */
 const isWhole = (conflict: OpenConflict): conflict is Conflict => conflict.error !== undefined
 
+/** The `field=value` of a way out that sets one. */
+const settingOf = (command: string): string =>
+  command.slice(command.indexOf("--set ") + "--set ".length).replace(/^'|'$/g, "")
+
 const questions = { retry: "Record it again as it is", amend: "Change it in an editor", drop: "Give it up" } as const
 const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 /** Asks on a terminal how to settle it, offering the ways that make sense for this conflict. */
@@ -211,15 +253,24 @@ const chosen = async (
         .slice(0, -1 - conflict.ways_out.length)
         .join("\n")
     )
+  const zone = context.terminal.zoneOf?.({ store_id: conflict.about?.order?.store_id ?? null })
   const offered =
-    conflict.ways_out?.map(({ way, says }) => ({
-      name: way === "amend" ? questions.amend : sentence(says),
-      value: way
+    conflict.ways_out?.map(({ command, way, says }) => ({
+      name: way === "amend" && command.includes("FIELD=VALUE") ? questions.amend : sentence(sentenceText(says, zone)),
+      value: way === "amend" && !command.includes("FIELD=VALUE") ? ("set" as const) : way
     })) ?? (["retry", "amend", "drop"] as const).map((way) => ({ name: questions[way], value: way }))
   const way = await choose("What is to be done?", [...offered, { name: "Leave it for now", value: "leave" as const }])
   if (way === "leave") return undefined
   if (way === "amend") return "edit"
   if (way === "drop") return dropping(context, conflict, false)
+  const offer = conflict.ways_out?.find((one) => one.way === (way === "set" ? "amend" : way))
+  if (way === "set") return { amend: await withValues(conflict, [settingOf(offer?.command ?? "")]) }
+  if (way === "reduce") return { reduce_to: offer?.quantity ?? "free" }
+  if (way === "waitlist") return { waitlist: true }
+  if (way === "dates")
+    return offer?.starts_at === undefined || offer.ends_at === undefined
+      ? undefined
+      : { dates: { starts_at: offer.starts_at, ends_at: offer.ends_at } }
   if (way !== "substitute") return way === "split" ? { split: true } : { retry: true }
   const free = await device.alternatives(conflict.id)
   return {

@@ -1,7 +1,7 @@
 /** `sync status`. */
 import type { CommandContext } from "../../context.ts"
-import { printRecord } from "../../output/print.ts"
-import { column, tableText } from "../../output/table.ts"
+import { blocksText } from "../../output/blocks.ts"
+import { column } from "../../output/table.ts"
 
 /** Prints what is pending and how fresh the replica is. */
 export const showStatus = async (context: CommandContext): Promise<void> => {
@@ -16,24 +16,17 @@ export const showStatus = async (context: CommandContext): Promise<void> => {
         stalled: one.stalled === null ? null : { ...one.stalled, errors: one.stalled.errors ?? {} }
       }))
     })
-  printRecord(context, status)
-  if (pending.length > 0 && context.terminal.is_tty) {
-    context.print(
-      `\n${tableText(
-        [
-          column("n", "NO"),
-          column("name", "COMMAND"),
-          column("issued_at", "ISSUED"),
-          column("stalled", "NO LONGER HOLDS BECAUSE")
-        ],
-        pending.map((one) => ({
-          n: one.n,
-          name: one.name,
-          issued_at: one.issued_at,
-          stalled: one.stalled?.message ?? null
-        })),
-        context.terminal
-      )}`
-    )
-  }
+  const columns = [
+    column("n", "NO"),
+    column("name", "COMMAND"),
+    column("issued_at", "ISSUED"),
+    column("stalled", "NO LONGER HOLDS BECAUSE")
+  ]
+  const rows = pending.map(({ issued_at, n, name, stalled }) => ({
+    n,
+    name,
+    issued_at,
+    stalled: stalled?.message ?? null
+  }))
+  context.print(blocksText([{ record: status }, { columns, rows }], context.terminal))
 }

@@ -42,6 +42,10 @@ export const declare = (program: Command): void => {
       )
       .option("--amend <json>", "record it again with this body (JSON, @FILE or @-)")
       .option("--edit", "change the body in $EDITOR")
+      .option("--reduce-to <number>", "ask for so many instead; free: for what is free of each line that is short")
+      .option("--unit <asset>", "take this unit instead")
+      .option("--dates <from..until>", "move it to these dates, and record it again")
+      .option("--waitlist", "put what is short on the waiting list instead")
       .option("--substitute [asset]", "take another unit: this one, or the first that is free")
       .option("--split", "record what can be had now; the rest is asked for again")
       .option("--drop", "give it up")
@@ -76,9 +80,11 @@ const run = async (context: CommandContext): Promise<number> => {
   else {
     for (const warning of report.warnings) context.note(warning)
     context.note(
-      `Sent ${report.sent}: ${report.accepted} accepted, ${report.rejected} refused, ${report.pending} pending. Fetched ${report.pulled_events} events, up to ${report.position}.`
+      `Sent ${report.sent}: ${report.accepted} accepted, ${report.rejected} refused, ${report.pending} pending. ` +
+        `Fetched ${report.pulled_events} events, up to ${report.position}. ` +
+        `Server: ${device.profile.url}.`
     )
-    for (const line of reportLines(reports)) context.note(`  ${line}`)
+    for (const line of reportLines(await device.named(reports))) context.note(`  ${line}`)
     if (held > 0)
       context.note(`${held} ${held === 1 ? "command waits" : "commands wait"} for a conflict to be settled.`)
     if (report.conflicts > 0)

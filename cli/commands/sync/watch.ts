@@ -94,27 +94,13 @@ const follow = async (context: CommandContext): Promise<number> => {
     })
   // A signal is the normal end, so the exit code is 0; a sync under way is finished first.
   const { code, stop } = stopOnSignals()
-  const { waitForNews, watch } = await import("../../../sync/device/watch.ts")
   // Now, and not with the first pull: another release may take the program's place meanwhile.
   await (await import("../../../sync/device/remote.ts")).loadShapeReader()
   const told = teller(context, device)
   const { tellNotifications } = await import("./notifications.ts")
   const telling = tellNotifications(context, device.profile, stop.signal, told)
   try {
-    const ended = await watch({
-      sync: () => device.sync(undefined, { patience_millis: 50 }),
-      news: async (signal) => {
-        const { url, token, replica_id } = device.profile
-        const { offset, handle } = await device.place()
-        return waitForNews({ url, token, replica_id, offset, handle }, signal)
-      },
-      lastPending: device.lastPending,
-      recorded: onRecorded(context.folder()),
-      conflicts: device.conflicts,
-      tell: told,
-      stop: stop.signal,
-      upgraded: watchProgram()
-    })
+    const ended = await keptInSync(context, device, { tell: told, stop: stop.signal })
     return ended === "upgraded" ? exit_codes.replaced : code()
   } finally {
     stop.abort()
@@ -123,8 +109,33 @@ const follow = async (context: CommandContext): Promise<number> => {
   }
 }
 
+/**
+ * Syncs whenever the server has news or something was recorded here, until it is stopped. Whoever calls holds the lock.
+ */
+export const keptInSync = async (
+  context: CommandContext,
+  device: Device,
+  { stop, tell }: { readonly stop: AbortSignal; readonly tell: (event: WatchEvent) => void }
+): Promise<"stopped" | "upgraded"> => {
+  const { waitForNews, watch } = await import("../../../sync/device/watch.ts")
+  return watch({
+    sync: () => device.sync(undefined, { patience_millis: 50 }),
+    news: async (signal) => {
+      const { url, token, replica_id } = device.profile
+      const { offset, handle } = await device.place()
+      return waitForNews({ url, token, replica_id, offset, handle }, signal)
+    },
+    lastPending: device.lastPending,
+    recorded: onRecorded(context.folder()),
+    conflicts: device.conflicts,
+    tell,
+    stop,
+    upgraded: watchProgram()
+  })
+}
+
 /** Calls `look` when the files of the profile change, so that recorded commands are sent at once. */
-const onRecorded =
+export const onRecorded =
   (folder: string) =>
   (look: () => void): (() => void) => {
     try {

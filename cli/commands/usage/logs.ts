@@ -4,16 +4,19 @@ import type { CommandContext } from "../../context.ts"
 import { usageError } from "../../exit-codes.ts"
 import { printAnswer } from "../../output/print.ts"
 import { wholeList } from "../../pages.ts"
-import { parseMomentIn } from "../../parse-time.ts"
-import { type Flags, textFlag } from "../../program.ts"
-import { listQuery } from "../../query.ts"
+import { typedMoment } from "../../parse-time.ts"
+import { type Flags, listFlag, textFlag } from "../../program.ts"
+import { listQuery, queryPart } from "../../query.ts"
 import { askServer, atServer, tokenId } from "./asked.ts"
 
 const path = "/api/v1/request_logs"
-const day_ms = 86_400_000
+/** The last second of a day ends with it. */
+const last_millis = 999
 
 export const showLogs = async (context: CommandContext, flags: Flags): Promise<void> => {
   atServer(context)
+  const { refuseUnknownParts } = await import("../../ignored.ts")
+  await refuseUnknownParts(listFlag(flags, "q").map(queryPart), "request_logs", [])
   const filters: ReadonlyArray<readonly [filter: string, value: string | undefined]> = [
     ["route_name_eq", textFlag(flags, "route")],
     ["status_code_eq", statusOf(flags)],
@@ -39,7 +42,6 @@ const statusOf = (flags: Flags): string | undefined => {
 const timeOf = (flags: Flags, name: "from" | "to"): string | undefined => {
   const text = textFlag(flags, name)
   if (text === undefined) return undefined
-  const instant = Date.parse(parseMomentIn(text, "UTC", `--${name}`))
-  const is_day = /^\d{4}-\d{2}-\d{2}$/.test(text.trim())
-  return new Date(name === "to" && is_day ? instant + day_ms - 1 : instant).toISOString()
+  const { at, day } = typedMoment(text, "UTC", `--${name}`)
+  return new Date(Date.parse(at) + (name === "to" && day !== undefined ? last_millis : 0)).toISOString()
 }

@@ -97,13 +97,17 @@ const grouped = (figure: number): string => String(figure).replaceAll(/\B(?=(\d{
 const percent = (part: number, whole: number): string =>
   whole === 0 ? "" : `${((part / whole) * 100).toFixed(part > 0 && part / whole < 0.1 ? 1 : 0)}%`
 
-const headText = ({ meta: { totals, window } }: Usage, days: ReadonlyArray<Row>, terminal: Terminal): string => {
-  const said = [
+/** The window and what was asked in it, in all. */
+const saidText = ({ meta: { totals, window } }: Usage): string =>
+  [
     window.preset === "custom" ? "" : window.preset,
     `${momentOf(window.from)} to ${momentOf(window.to)} UTC`,
     counted(totals.request_count, "call"),
     counted(totals.weighted_units, "unit")
-  ].filter((text) => text !== "")
+  ]
+    .filter((text) => text !== "")
+    .join("  ")
+const headText = (shown: Usage, days: ReadonlyArray<Row>, terminal: Terminal): string => {
   const line = sparkline(
     gathered(
       days.map(({ request_count }) => request_count),
@@ -113,7 +117,7 @@ const headText = ({ meta: { totals, window } }: Usage, days: ReadonlyArray<Row>,
   const most = Math.max(0, ...days.map(({ request_count }) => request_count))
   const below =
     days.length < 2 ? "" : `${styled(terminal.colour, "cyan", line)}  ${counted(most, "call")} on the busiest day\n`
-  return `${styled(terminal.colour, "bold", said.join("  "))}\n${below}`
+  return `${styled(terminal.colour, "bold", saidText(shown))}\n${below}`
 }
 const counted = (figure: number, word: string): string => `${grouped(figure)} ${word}${figure === 1 ? "" : "s"}`
 const momentOf = (text: string): string => text.slice(0, 16).replace("T", " ")

@@ -5,6 +5,7 @@ import { decodeAnswer, decoderOf, rowIn, rowsIn } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { CliError, exit_codes } from "../../exit-codes.ts"
 import { printAnswer } from "../../output/print.ts"
+import { minuteText } from "../../output/text.ts"
 import type { Flags } from "../../program.ts"
 import { looksLikeId } from "../../resolve-id.ts"
 
@@ -51,7 +52,9 @@ export const resetAccess = async (context: CommandContext, named: string, flags:
   if (answer.status >= 400) throw (await import("../../response-errors.ts")).responseError(answer)
   if (context.options.json === true) return printAnswer(context, answer)
   const { expires_at, sent_to } = decodeAnswer(reset, answer.body)
-  context.note(`A code to log in with is sent to ${sent_to}; it holds until ${expires_at}.`)
+  const { is_tty, zoneOf } = context.terminal
+  const expires = is_tty ? minuteText(expires_at, zoneOf?.({})) : expires_at
+  context.note(`A code to log in with is sent to ${sent_to}; it holds until ${expires}.`)
   if (flags["endSessions"] === true) context.note("What they were logged in with does not hold any more.")
 }
 

@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { command, type Endpoint } from "../../kernel/endpoint.ts"
 import { boolean, choice, decimal } from "../../kernel/field.ts"
+import { later, withRules } from "../../kernel/later.ts"
 import { forbidden } from "../../kernel/rejection.ts"
 import { created } from "../../kernel/resource.ts"
 import { hasOnePermission } from "../../kernel/viewer.ts"
@@ -9,8 +10,9 @@ import { opportunities } from "../../opportunities/schema.ts"
 import { invoiceAnswer, invoiceShown } from "../invoices/api.ts"
 import { write } from "../paths.ts"
 import { invoice_items, invoice_types, invoices } from "../schema.ts"
-import { checkout } from "./decide.ts"
 import { checkoutFactsOf } from "./facts.ts"
+
+const checkingOut = later(() => import("./decide.ts"))
 
 const create = command("POST", "/api/v1/opportunities/{id}/invoices", {
   answer: invoiceShown,
@@ -39,10 +41,10 @@ const create = command("POST", "/api/v1/opportunities/{id}/invoices", {
       ? Effect.void
       : Effect.fail(forbidden("This needs the permission opportunities.view.")),
   creates: [invoices, invoice_items],
-  facts: ({ rows }) => checkoutFactsOf(rows.id),
-  decide: (facts, { values }, context) =>
-    checkout(
-      facts,
+  facts: ({ rows }) => withRules(checkingOut, () => checkoutFactsOf(rows.id)),
+  decide: ({ known, rules }, { values }, context) =>
+    rules.checkout(
+      known,
       {
         type: values.type ?? "standard",
         deduct_deposits: values.deduct_deposits ?? true,

@@ -4,14 +4,17 @@ import * as Shown from "../../kernel/answer-schema.ts"
 import { command, type Endpoint } from "../../kernel/endpoint.ts"
 import { wholeNumber } from "../../kernel/field-schema.ts"
 import type { JsonObject } from "../../kernel/json.ts"
+import { later, withRules } from "../../kernel/later.ts"
 import { created, renderById, viewContext } from "../../kernel/resource.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { deductedBy } from "../invoices/facts.ts"
 import { one, path, write } from "../paths.ts"
 import { creditNoteResource, invoiceResource } from "../resources.ts"
 import { credit_note_items, invoice_items, type InvoiceRow } from "../schema.ts"
-import { type CreditFacts, type CreditResult, issueCreditNote } from "./decide.ts"
+import type { CreditFacts, CreditResult } from "./decide.ts"
 import { creditFields } from "./schema.ts"
+
+const crediting = later(() => import("./decide.ts"))
 
 const result: Schema.Codec<CreditResult> = Schema.suspend(() =>
   Schema.Struct({ id: wholeNumber, credit_note_id: wholeNumber })
@@ -45,8 +48,8 @@ const credit = command("POST", `${path}/{id}/credit_notes`, {
   fields: creditFields,
   check: oneOfThem,
   result,
-  facts: (input) => creditFacts(input.rows.id),
-  decide: (facts, input, context) => issueCreditNote(facts, input.values, context),
+  facts: (input) => withRules(crediting, () => creditFacts(input.rows.id)),
+  decide: ({ known, rules }, input, context) => rules.issueCreditNote(known, input.values, context),
   respond: ({ id, credit_note_id }, input) =>
     Effect.map(
       Effect.all({

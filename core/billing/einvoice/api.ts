@@ -1,12 +1,13 @@
 /** Invoices and credit notes as electronic ones (rules/billing 1.7): the same text on the server and on a device. */
 import { Effect } from "effect"
 import { type Answer, type Endpoint, get } from "../../kernel/endpoint.ts"
+import { later } from "../../kernel/later.ts"
 import { choice } from "../../kernel/field.ts"
 import { contentDisposition } from "../../values/file-name.ts"
 import { credit_notes_path, one, one_credit_note, path, read, read_credit_notes } from "../paths.ts"
 import type { EInvoiceForm } from "./model.ts"
 
-const writing = Effect.promise(() => import("./write.ts"))
+const writing = later(() => import("./write.ts"))
 
 const asked = {
   produces: "application/xml",

@@ -2,14 +2,16 @@
 import { Effect } from "effect"
 import * as Shown from "../../kernel/answer-schema.ts"
 import { command, type Endpoint, type Id, type Input } from "../../kernel/endpoint.ts"
+import { later, withRules } from "../../kernel/later.ts"
 import { noContent, renderById, type Status, created, ok, viewContext } from "../../kernel/resource.ts"
 import { one, path, write } from "../paths.ts"
 import { invoiceResource } from "../resources.ts"
 import { invoice_items, invoices } from "../schema.ts"
-import { createInvoice, deleteInvoice, issueInvoice, updateInvoice, voidInvoice } from "./decide.ts"
 import { createFactsOf, issueFactsOf, updateFactsOf, voidFactsOf } from "./facts.ts"
 import { createFields, issueFields, updateFields, voidFields } from "./fields.ts"
 import { invoiceReads } from "./query.ts"
+
+const deciding = later(() => import("./decide.ts"))
 
 export const invoiceShown = { invoice: Shown.row(() => invoiceResource) }
 /** What answers to writes include beside what the request asks for. */
@@ -25,8 +27,8 @@ const create = command("POST", path, {
   permission: "invoices.create",
   fields: createFields,
   creates: [invoices, invoice_items],
-  facts: (input) => createFactsOf(input, input.values),
-  decide: createInvoice,
+  facts: (input) => withRules(deciding, () => createFactsOf(input, input.values)),
+  decide: ({ known, rules }, input, context) => rules.createInvoice(known, input, context),
   respond: invoiceAnswer(created)
 })
 const update = command("PUT", `${path}/{id}`, {
@@ -37,8 +39,8 @@ const update = command("PUT", `${path}/{id}`, {
   permission: "invoices.edit",
   params: one,
   fields: updateFields,
-  facts: ({ rows, values }) => updateFactsOf(rows.id, values),
-  decide: updateInvoice,
+  facts: ({ rows, values }) => withRules(deciding, () => updateFactsOf(rows.id, values)),
+  decide: ({ known, rules }, input, context) => rules.updateInvoice(known, input, context),
   respond: invoiceAnswer(ok)
 })
 const remove = command("DELETE", `${path}/{id}`, {
@@ -47,8 +49,8 @@ const remove = command("DELETE", `${path}/{id}`, {
   ability: write,
   permission: "invoices.delete",
   params: one,
-  facts: () => Effect.void,
-  decide: (_facts, { rows }) => deleteInvoice(rows.id),
+  facts: () => deciding,
+  decide: ({ deleteInvoice }, { rows }) => deleteInvoice(rows.id),
   respond: () => Effect.succeed(noContent)
 })
 const issue = command("POST", `${path}/{id}/issue`, {
@@ -59,8 +61,8 @@ const issue = command("POST", `${path}/{id}/issue`, {
   permission: "invoices.issue",
   params: one,
   fields: issueFields,
-  facts: (input) => issueFactsOf(input.rows.id, input),
-  decide: (facts, { rows, values }, context) => issueInvoice(rows.id, facts, values, context),
+  facts: (input) => withRules(deciding, () => issueFactsOf(input.rows.id, input)),
+  decide: ({ known, rules }, { rows, values }, context) => rules.issueInvoice(rows.id, known, values, context),
   respond: invoiceAnswer(ok)
 })
 const voided = command("POST", `${path}/{id}/void`, {
@@ -71,8 +73,9 @@ const voided = command("POST", `${path}/{id}/void`, {
   permission: "invoices.void",
   params: one,
   fields: voidFields,
-  facts: ({ rows }) => voidFactsOf(rows.id),
-  decide: (facts, { rows, values }, context) => voidInvoice(rows.id, facts, values.reason ?? null, context),
+  facts: ({ rows }) => withRules(deciding, () => voidFactsOf(rows.id)),
+  decide: ({ known, rules }, { rows, values }, context) =>
+    rules.voidInvoice(rows.id, known, values.reason ?? null, context),
   respond: invoiceAnswer(ok)
 })
 

@@ -1,4 +1,5 @@
 /** The types of documents and the fields that their texts may name (interface 4.9). */
+import { later } from "../../kernel/later.ts"
 import { Effect } from "effect"
 import * as Shown from "../../kernel/answer-schema.ts"
 import { type Endpoint, get } from "../../kernel/endpoint.ts"
@@ -7,6 +8,8 @@ import { notFound } from "../../kernel/rejection.ts"
 import { ok, unpagedMeta } from "../../kernel/resource.ts"
 import { read } from "../paths.ts"
 import { document_types, type DocumentType } from "../types.ts"
+
+const describing = later(() => import("./fields.ts"))
 
 const types_path = "/api/v1/document_types"
 const all = Object.entries(document_types).map(([key, { description, name, of }]) => ({
@@ -55,7 +58,7 @@ const fields = get(`${types_path}/{type}/fields`, {
       const { type = "" } = params
       if (!isType(type)) return yield* notFound("There is no such type of document.")
       // Whoever draws or asks for fields reads what all types say; nobody else does.
-      const { fieldsOfType } = yield* Effect.promise(() => import("./fields.ts"))
+      const { fieldsOfType } = yield* describing
       return ok({ fields: fieldsOfType(type) })
     })
 })

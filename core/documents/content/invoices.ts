@@ -16,21 +16,14 @@ import {
 import { paymentLink } from "../../billing/paper/pay.ts"
 import { standardMail, mailData } from "../../billing/paper/mail-text.ts"
 import { wordsOf } from "../../billing/paper/words.ts"
-import {
-  credit_note_statuses,
-  credit_notes,
-  invoice_statuses,
-  invoice_types,
-  type InvoiceRow,
-  invoices
-} from "../../billing/schema.ts"
+import { credit_note_statuses, credit_notes, invoice_statuses, invoice_types, invoices } from "../../billing/schema.ts"
 import type { Failure } from "../../kernel/failure.ts"
 import { type Settings, settingText } from "../../kernel/settings.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { members } from "../../members/schema.ts"
 import { formatMoney } from "../../values/money.ts"
 import { brandOf, branded, fragmentsOf, mail_places, text_places } from "../branding/brand.ts"
-import type { DocumentType } from "../types.ts"
+import { typeOfInvoice } from "../types.ts"
 import { dataOf, type FieldGroup, group, rowGroup } from "./field-groups.ts"
 import { plainMail } from "./mail-words.ts"
 import {
@@ -153,10 +146,6 @@ export const creditNoteGroups: ReadonlyArray<FieldGroup<CreditNoteFacts>> = [
     }
   )
 ]
-
-/** The type whose layout an invoice is drawn in where nobody names one. */
-export const typeOfInvoice = ({ type }: Pick<InvoiceRow, "type">): DocumentType =>
-  type === "standard" ? "invoice" : type === "deposit" ? "deposit_invoice" : "proforma_invoice"
 
 const isOrganisation = Effect.fnUntraced(function* (member_id: number) {
   return (yield* (yield* Store).get(members, member_id))?.membership_type === "organisation"

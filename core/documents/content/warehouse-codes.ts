@@ -9,6 +9,7 @@ import { columnList } from "../../kernel/store/statement.ts"
 import { Store } from "../../kernel/store/store.ts"
 import type { CellCode } from "../../print/blocks.ts"
 import { type ProductRow, products } from "../../products/schema.ts"
+import { readCode } from "../../scanning/read-code.ts"
 import { type StockLevelRow, stock_levels } from "../../stock/schema.ts"
 
 export type CodedUnit = Pick<StockLevelRow, "id" | "barcode" | "asset_number" | "serial_number">
@@ -19,9 +20,11 @@ export interface Codes {
   readonly ofProduct: (id: number, quantity: string) => CellCode | undefined
 }
 
-/** A line is read without its ends, and `*5` at its end is a quantity. */
-const isReadable = (text: string): boolean =>
-  text.trim() === text && text !== "" && text.length <= 200 && !/[\r\n]/.test(text) && !/\*\s*\d{1,6}$/.test(text)
+/** A line is read without its ends and a scanner's sign before it; `*5` behind it, `5 x ` before it are quantities. */
+const isReadable = (text: string): boolean => {
+  const { code, quantity } = readCode(text)
+  return text !== "" && text.length <= 200 && !/[\r\n]/.test(text) && code === text && quantity === undefined
+}
 /** Wider ones would not fit a column: a camera reads them. */
 const laser_signs_max = 20
 export const symbolFor = (value: string): CellCode => ({

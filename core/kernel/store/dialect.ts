@@ -2,6 +2,7 @@
 import { fromScaled, toScaled } from "../../values/decimal.ts"
 import type { Field } from "../field.ts"
 import { caseFoldedName, caseFoldedValue, isSearchable, type Table } from "../table.ts"
+import { searchIndex } from "./search-index.ts"
 
 export type Dialect = "sqlite" | "pg"
 
@@ -80,7 +81,8 @@ export const createTable = (table: Table, dialect: Dialect): ReadonlyArray<strin
   ),
   ...table.no_overlap.flatMap((rule) =>
     dialect === "pg" ? overlapConstraint(table, rule) : overlapTriggers(table, rule)
-  )
+  ),
+  ...searchIndex(table, dialect)
 ]
 
 type Rule = Table["no_overlap"][number]
@@ -120,7 +122,10 @@ export const encodeRow = (
   return bound
 }
 
-/** Decoder of a table's rows: drops case-folded columns, restores decimals. Compiled once per table and dialect. */
+/**
+ * Decoder of a table's rows, whole or some columns of them: drops case-folded columns, restores decimals. Compiled once
+ * per table and dialect.
+ */
 export const rowDecoder = (
   table: Table,
   dialect: Dialect
@@ -132,7 +137,8 @@ export const rowDecoder = (
     dialect === "sqlite" ? Object.entries(table.columns).filter(([, field]) => field.type.kind === "decimal") : []
   return (row) => {
     for (const duplicate of twins) delete row[duplicate]
-    for (const [name, field] of decimals) row[name] = decodeValue(field, row[name], dialect)
+    // A row may have been read in part.
+    for (const [name, field] of decimals) if (name in row) row[name] = decodeValue(field, row[name], dialect)
     return row
   }
 }

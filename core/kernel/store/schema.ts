@@ -3,6 +3,7 @@
  * journal are never altered: when their declaration changed they are dropped and folded again from what happened.
  * Tables outside it are made from their declaration where they are missing, and migrated where they are there.
  */
+import { searchTable } from "./search-index.ts"
 import { itemAt } from "../../values/lists.ts"
 import { Data, Effect } from "effect"
 import type { SqlError } from "effect/sql"
@@ -180,8 +181,10 @@ const setMeta = (store: StoreShape, key: string, value: string): Effect.Effect<v
 const dropTables = Effect.fnUntraced(function* (store: StoreShape, catalogue: Catalogue) {
   // Tables of an earlier release may have other names: what the fingerprint created is what is dropped.
   const before = (yield* storedMeta(store, "tables")) ?? ""
-  const names = new Set([...before.matchAll(/create table "([^"]+)"/g)].map((found) => found[1]!))
+  const names = new Set([...before.matchAll(/create (?:virtual )?table "([^"]+)"/g)].map((found) => found[1]!))
   for (const table of catalogue.tables) names.add(table.name)
+  // After the tables: in Postgres these are indexes, gone with theirs.
+  for (const table of catalogue.tables) if (table.searched !== undefined) names.add(searchTable(table))
   for (const name of names) yield* store.run(`drop table if exists "${name}"`)
 })
 

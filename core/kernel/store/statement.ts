@@ -39,6 +39,9 @@ export const columnList = (table: Table, alias?: string): string => {
   return list
 }
 
+/** Some columns of a table, ready for a select. */
+export const columnsNamed = (names: ReadonlyArray<string>): string => names.map(quote).join(", ")
+
 /**
  * An order as SQL: `-name` goes backwards, what is not set comes after all else (backwards: before), and the key comes
  * last, so that equals keep one order. `as` names the column to sort by instead.

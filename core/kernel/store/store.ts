@@ -10,7 +10,7 @@ import type { AnyRow, RowOf, Table } from "../table.ts"
 import { makeBatchWriter } from "./batch-writer.ts"
 import { type Dialect, encodeRow, rowDecoder, uniqueName } from "./dialect.ts"
 import { type Inserter, makeInserter } from "./insert.ts"
-import { bindings, chunked, columnList, orderSql, quote, whereSql } from "./statement.ts"
+import { bindings, chunked, columnList, columnsNamed, orderSql, quote, whereSql } from "./statement.ts"
 import { updateOne } from "./update.ts"
 
 export interface FindOptions {
@@ -38,6 +38,19 @@ export interface StoreShape {
   readonly getManyLocked: <T extends Table>(table: T, keys: ReadonlyArray<Key>) => Sql<ReadonlyArray<RowOf<T>>>
   readonly find: <T extends Table>(table: T, where: Where, options?: FindOptions) => Sql<ReadonlyArray<RowOf<T>>>
   readonly first: <T extends Table>(table: T, where: Where, options?: FindOptions) => Sql<RowOf<T> | undefined>
+  /** As `find`, of these columns alone: many rows of a wide table take a fraction of the time. */
+  readonly pick: <T extends Table, C extends keyof RowOf<T> & string>(
+    table: T,
+    columns: ReadonlyArray<C>,
+    where: Where,
+    options?: FindOptions
+  ) => Sql<ReadonlyArray<Pick<RowOf<T>, C>>>
+  /** As `getMany`, of these columns alone. */
+  readonly pickMany: <T extends Table, C extends keyof RowOf<T> & string>(
+    table: T,
+    columns: ReadonlyArray<C>,
+    keys: ReadonlyArray<Key>
+  ) => Sql<ReadonlyArray<Pick<RowOf<T>, C>>>
   readonly exists: (table: Table, where: Where) => Sql<boolean>
   /** Decodes a row selected by hand with {@link columnList}. */
   readonly decode: <T extends Table>(table: T, row: object) => RowOf<T>
@@ -70,19 +83,25 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
   const run = <Row extends object>(text: string, values: ReadonlyArray<unknown> = []): Sql<ReadonlyArray<Row>> =>
     sql.unsafe<Row>(text, values)
 
-  const find = <T extends Table>(table: T, where: Where, options: FindOptions = {}): Sql<ReadonlyArray<RowOf<T>>> => {
+  const select = <T extends Table>(
+    table: T,
+    columns: string,
+    where: Where,
+    options: FindOptions = {}
+  ): Sql<ReadonlyArray<RowOf<T>>> => {
     const bound = bindings(dialect)
     const filter = whereSql(table, where, dialect, bound)
     const order = orderSql(table, options.order ?? [])
     const limit = options.limit === undefined ? "" : ` limit ${options.limit}`
     return Effect.map(
       run(
-        `select ${columnList(table)} from ${quote(table.name)} where ${filter} order by ${order}${limit}${options.lock === true && dialect === "pg" ? " for key share" : ""}`,
+        `select ${columns} from ${quote(table.name)} where ${filter} order by ${order}${limit}${options.lock === true && dialect === "pg" ? " for key share" : ""}`,
         bound.values
       ),
       (rows) => rows.map((row) => decode(table, row))
     )
   }
+  const find: StoreShape["find"] = (table, where, options) => select(table, columnList(table), where, options)
   // The same text each time, so that drivers find its plan at once.
   const selects = new WeakMap<Table, string>()
   const selectByKey = (table: Table): string => {
@@ -97,8 +116,9 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
   }
   const get = <T extends Table>(table: T, key: Key): Sql<RowOf<T> | undefined> =>
     Effect.map(run(selectByKey(table), [key]), (rows) => (rows[0] === undefined ? undefined : decode(table, rows[0])))
-  const getMany = <T extends Table>(
+  const selectMany = <T extends Table>(
     table: T,
+    columns: string,
     keys: ReadonlyArray<Key>,
     options: FindOptions = {}
   ): Sql<ReadonlyArray<RowOf<T>>> => {
@@ -106,9 +126,9 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
     return distinct.length === 0
       ? Effect.succeed([])
       : distinct.length <= 5_000
-        ? find(table, { [table.key]: distinct }, options)
+        ? select(table, columns, { [table.key]: distinct }, options)
         : Effect.map(
-            Effect.forEach(chunked(distinct, 5_000), (some) => find(table, { [table.key]: some }, options)),
+            Effect.forEach(chunked(distinct, 5_000), (some) => select(table, columns, { [table.key]: some }, options)),
             (parts) => parts.flat()
           )
   }
@@ -160,8 +180,10 @@ export const make = (sql: SqlClient.SqlClient): StoreShape => {
     run,
     get,
     find,
-    getMany: (table, keys) => getMany(table, keys),
-    getManyLocked: (table, keys) => getMany(table, keys, { lock: true }),
+    pick: (table, columns, where, options) => select(table, columnsNamed(columns), where, options),
+    getMany: (table, keys) => selectMany(table, columnList(table), keys),
+    pickMany: (table, columns, keys) => selectMany(table, columnsNamed(columns), keys),
+    getManyLocked: (table, keys) => selectMany(table, columnList(table), keys, { lock: true }),
     decode,
     apply,
     imagesBefore,

@@ -1,8 +1,8 @@
 /** Endpoints of an opportunity as a whole: create, change, delete, restore, clone (rules/opportunities 4, 5). */
-import { Effect } from "effect"
+import { Effect, Result } from "effect"
 import { customFieldFacts } from "../../kernel/custom-field.ts"
 import { command, type Endpoint, type Failure, type Input } from "../../kernel/endpoint.ts"
-import { text } from "../../kernel/field.ts"
+import { text, timestamp } from "../../kernel/field.ts"
 import { noContent } from "../../kernel/resource.ts"
 import { baseCurrency } from "../../kernel/settings.ts"
 import { Store } from "../../kernel/store/store.ts"
@@ -10,14 +10,18 @@ import { addresses, members } from "../../members/schema.ts"
 import { defaultSurchargeGroupIds } from "../../rates/surcharge-groups.ts"
 import { exchangeRateAt } from "../../reference-data/currencies.ts"
 import { demandSettings, hasShortageCheck, linesTakingStock } from "../demands.ts"
-import { opportunity_items } from "../lines/schema.ts"
+import { type ItemRow, opportunity_items } from "../lines/schema.ts"
+import { stores } from "../../stores/stores.ts"
+import { zoneOf } from "../../values/zone.ts"
 import { loadCustomer, loadDecisionState, type LoadOptions } from "../load.ts"
 import { edit, one, path, write } from "../paths.ts"
-import { opportunityAnswer, opportunityShown, withParts } from "../responses.ts"
+import { loadOwed, withOwed } from "../standing.ts"
+import { opportunityAnswer, opportunityShown, warnedOpportunity, warnedResult, withParts } from "../responses.ts"
 import { createFields, opportunities, type OpportunityRow, updateFields } from "../schema.ts"
 import { cloneOpportunity } from "./clone.ts"
 import { deleteOpportunity, restoreOpportunity } from "../status/decide.ts"
 import { createOpportunity, updateOpportunity, windowErrors } from "./decide.ts"
+import { newDatesErrors, redated } from "./redated.ts"
 
 /** Reads the customer, addresses and custom fields that a request refers to. */
 const headerFacts = Effect.fnUntraced(function* (sent: { readonly [name: string]: unknown }) {
@@ -43,8 +47,10 @@ const create = command("POST", path, {
   facts: (input) =>
     Effect.gen(function* () {
       const base_currency = baseCurrency(input.settings)
+      const facts = yield* headerFacts(input.values)
       return {
-        ...(yield* headerFacts(input.values)),
+        ...facts,
+        owed: yield* loadOwed(facts.customer, null, input.settings),
         exchange_rate: yield* exchangeRateAt({
           from: input.values.currency ?? base_currency,
           to: base_currency,
@@ -55,7 +61,8 @@ const create = command("POST", path, {
       }
     }),
   decide: createOpportunity,
-  respond: (result, input) => opportunityAnswer(result.id, input, withParts, 201)
+  result: warnedResult,
+  respond: (result, input) => warnedOpportunity(result, input, withParts, 201)
 })
 
 const placing = ["store_id", "starts_at", "ends_at", "charge_starts_at", "charge_ends_at"] as const
@@ -66,10 +73,12 @@ const placing = ["store_id", "starts_at", "ends_at", "charge_starts_at", "charge
 const stockFor = Effect.fnUntraced(function* (
   before: OpportunityRow,
   after: OpportunityRow,
-  { settings, now }: Pick<Input, "settings" | "now">
+  { settings, now }: Pick<Input, "settings" | "now">,
+  as_they_will_be?: ReadonlyArray<ItemRow>
 ): Effect.fn.Return<LoadOptions, Failure, Store> {
   if (!hasShortageCheck(after, settings)) return {}
-  const lines = yield* (yield* Store).find(opportunity_items, { opportunity_id: before.id, is_live: true })
+  const lines =
+    as_they_will_be ?? (yield* (yield* Store).find(opportunity_items, { opportunity_id: before.id, is_live: true }))
   const isCopy = after.id !== before.id
   return {
     stock: true,
@@ -99,20 +108,22 @@ const update = command("PUT", `${path}/{id}`, {
       const placed = Object.fromEntries(
         placing.flatMap((name) => (input.values[name] === undefined ? [] : [[name, input.values[name]]]))
       )
+      const state = yield* loadDecisionState(input.rows.id, input, {
+        ...(Object.keys(placed).length === 0
+          ? {}
+          : yield* stockFor(input.rows.id, { ...input.rows.id, ...placed }, input)),
+        ...(typeof member_id === "number" ? { member_id } : {}),
+        ...(typeof store_id === "number" ? { store_id } : {}),
+        ...(surcharge_group_ids === undefined ? {} : { surcharge_group_ids })
+      })
       return {
         ...(yield* headerFacts(input.values)),
-        state: yield* loadDecisionState(input.rows.id, input, {
-          ...(Object.keys(placed).length === 0
-            ? {}
-            : yield* stockFor(input.rows.id, { ...input.rows.id, ...placed }, input)),
-          ...(typeof member_id === "number" ? { member_id } : {}),
-          ...(typeof store_id === "number" ? { store_id } : {}),
-          ...(surcharge_group_ids === undefined ? {} : { surcharge_group_ids })
-        })
+        state: typeof member_id === "number" ? yield* withOwed(state, input.settings) : state
       }
     }),
   decide: updateOpportunity,
-  respond: (_result, input) => opportunityAnswer(input.rows.id.id, input, withParts)
+  result: warnedResult,
+  respond: (result, input) => warnedOpportunity(result, input, withParts)
 })
 
 const remove = command("DELETE", `${path}/{id}`, {
@@ -145,7 +156,12 @@ const clone = command("POST", `${path}/{id}/clone`, {
   ...edit,
   permission: "opportunities.create",
   params: one,
-  fields: { subject: text({ nullable: true }) },
+  fields: {
+    subject: text({ nullable: true }),
+    starts_at: timestamp({ nullable: true, describe: "When the copy begins; lines and phases keep their place in it" }),
+    ends_at: timestamp({ nullable: true, describe: "When it ends (default: after as long as it lasted)" })
+  },
+  check: newDatesErrors,
   creates: [opportunities],
   facts: (input) =>
     Effect.gen(function* () {
@@ -154,9 +170,18 @@ const clone = command("POST", `${path}/{id}/clone`, {
       const lines = yield* store.find(opportunity_items, { opportunity_id: header.id, is_live: true })
       const customer = header.member_id === null ? undefined : yield* store.get(members, header.member_id)
       const base_currency = baseCurrency(input.settings)
+      const place = header.store_id === null ? undefined : yield* store.get(stores, header.store_id)
+      const source = { header, lines, units: [], costs: [] }
+      // Dates that cannot be are refused by the rule.
+      const copy = Result.getOrElse(redated(source, input.values, zoneOf(place?.timezone)), () => source)
       return {
         state: yield* loadDecisionState(header, input, {
-          ...(yield* stockFor(header, { ...header, id: 0, state: 0, status: 0, deleted_at: null }, input)),
+          ...(yield* stockFor(
+            copy.header,
+            { ...copy.header, id: 0, state: 0, status: 0, deleted_at: null },
+            input,
+            copy.lines
+          )),
           rated_product_ids: [...new Set(lines.map((line) => line.item_id).filter((id) => id !== null))]
         }),
         customer_is_valid:
@@ -169,7 +194,7 @@ const clone = command("POST", `${path}/{id}/clone`, {
         })
       }
     }),
-  decide: (facts, input, context) => cloneOpportunity(facts, input.values.subject ?? null, context),
+  decide: (facts, { values }, context) => cloneOpportunity(facts, values, context),
   respond: (result, input) => opportunityAnswer(result.id, input, withParts, 201)
 })
 

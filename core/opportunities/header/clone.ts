@@ -12,7 +12,9 @@ import { type ItemRow, opportunity_items } from "../lines/schema.ts"
 import { opportunities, type OpportunityRow, phases } from "../schema.ts"
 import { recalculate } from "../recalculate.ts"
 import { depthOf, restructured } from "../lines/tree.ts"
+import { zoneOf } from "../../values/zone.ts"
 import { nextNumber, snapshotRate } from "./decide.ts"
+import { type NewDates, redated } from "./redated.ts"
 
 interface CloneFacts {
   readonly state: DecisionState
@@ -60,9 +62,13 @@ export const clonedSubject = (subject: string): string => [...subject].slice(0, 
  * Copies the header, the lines of the active version with their manual prices, and the costs; no status, unit or
  * version.
  */
-export const cloneOpportunity = (facts: CloneFacts, subject: string | null, context: DecideContext): Decided =>
+export const cloneOpportunity = (
+  facts: CloneFacts,
+  { subject, ...dates }: NewDates & { readonly subject?: string | null },
+  context: DecideContext
+): Decided =>
   Result.gen(function* () {
-    const { opportunity: source } = facts.state
+    const source = yield* redated(facts.state.opportunity, dates, zoneOf(facts.state.store?.timezone))
     if (!facts.customer_is_valid)
       return yield* Result.fail(invalidField("member_id", "The customer is archived or no longer an organisation."))
     const exchange_rate = yield* snapshotRate(facts.exchange_rate, source.header.currency_code)

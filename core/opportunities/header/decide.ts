@@ -7,15 +7,17 @@ import { initialRow } from "../../kernel/crud-resource.ts"
 import { type FieldErrors, invalid, invalidField, type Rejection } from "../../kernel/rejection.ts"
 import { baseCurrency, type Settings, settingNumber, settingText } from "../../kernel/settings.ts"
 import { formatDecimal } from "../../values/decimal.ts"
-import { type DecisionState, withHeader } from "../aggregate.ts"
+import { type Customer, type DecisionState, type Owed, withHeader, type Warned } from "../aggregate.ts"
 import { opportunityCreated, headerUpdated } from "./events.ts"
 import { opportunities, type OpportunityRow } from "../schema.ts"
 import { recalculate } from "../recalculate.ts"
+import { leftBehind } from "../extension/left-behind.ts"
+import { standingWarnings } from "../standing.ts"
 import { requireTransition } from "../status/statuses.ts"
 
 /** Facts about the rows that a header refers to. */
 interface HeaderFacts {
-  readonly customer: { readonly id: number; readonly membership_type: string } | undefined
+  readonly customer: Customer | undefined
   readonly addresses: ReadonlyArray<{ readonly id: number; readonly member_id: number }>
   readonly custom: CustomFieldFacts
 }
@@ -23,6 +25,7 @@ export interface CreateFacts extends HeaderFacts {
   /** Undefined: no exchange rate to the base currency is known. */
   readonly exchange_rate: string | undefined
   readonly surcharge_group_ids: ReadonlyArray<number>
+  readonly owed?: Owed | undefined
 }
 type Values = Partial<OpportunityRow>
 
@@ -80,7 +83,7 @@ const estimatedTotals = (charge_total: number): Values => ({
   charge_including_tax_total: charge_total
 })
 
-export const createOpportunity = (facts: CreateFacts, input: Input, context: DecideContext): Decided =>
+export const createOpportunity = (facts: CreateFacts, input: Input, context: DecideContext): Decided<Warned> =>
   Result.gen(function* () {
     const { currency, charge_total, prices_include_tax, surcharge_group_ids, ...sent } = input.values as Values & {
       currency?: string | null
@@ -91,8 +94,8 @@ export const createOpportunity = (facts: CreateFacts, input: Input, context: Dec
     if (Object.keys({ ...errors, ...custom.errors }).length > 0)
       return yield* Result.fail(invalid({ ...errors, ...custom.errors }))
     const exchange_rate = yield* snapshotRate(facts.exchange_rate, currency_code)
-    const row = {
-      ...initialRow(opportunities, {}),
+    const row: OpportunityRow = {
+      ...(initialRow(opportunities, {}) as OpportunityRow),
       ...sent,
       id: context.id(opportunities),
       custom_fields: custom.stored,
@@ -105,14 +108,19 @@ export const createOpportunity = (facts: CreateFacts, input: Input, context: Dec
       surcharge_group_ids: surcharge_group_ids ?? facts.surcharge_group_ids,
       ...(typeof charge_total === "number" ? estimatedTotals(charge_total) : {})
     }
-    return { events: [opportunityCreated.make(row)], result: { id: row.id } }
+    const warnings = standingWarnings(facts.customer, facts.owed, row, context.settings)
+    return { events: [opportunityCreated.make(row)], result: { id: row.id, warnings } }
   })
 
 interface UpdateFacts extends HeaderFacts {
   readonly state: DecisionState
 }
 /** Fields that are absent stay. `state.customer` is the customer after the change. */
-export const updateOpportunity = ({ state, ...facts }: UpdateFacts, input: Input, context: DecideContext): Decided =>
+export const updateOpportunity = (
+  { state, ...facts }: UpdateFacts,
+  input: Input,
+  context: DecideContext
+): Decided<Warned> =>
   Result.gen(function* () {
     const { header } = state.opportunity
     yield* requireTransition(header, "edit")
@@ -138,7 +146,8 @@ export const updateOpportunity = ({ state, ...facts }: UpdateFacts, input: Input
       )
     )
     // A request that changes nothing is still an entry of the activity, with empty values (rules/opportunities 4).
-    if (Object.keys(set).length === 0) return { events: [headerUpdated(header, set)], result: { id: header.id } }
+    if (Object.keys(set).length === 0)
+      return { events: [headerUpdated(header, set)], result: { id: header.id, warnings: [] } }
     const retaxed = "member_id" in set
     const repriced = retaxed || "surcharge_group_ids" in set || "discount_rule_ids" in set
     const { events } = yield* recalculate(
@@ -147,5 +156,14 @@ export const updateOpportunity = ({ state, ...facts }: UpdateFacts, input: Input
       { taxed: retaxed, ...(repriced ? {} : { totals: false }) },
       context
     )
-    return { events: [headerUpdated(header, set), ...events], result: { id: header.id } }
+    return {
+      events: [headerUpdated(header, set), ...events],
+      result: {
+        id: header.id,
+        warnings: [
+          ...leftBehind(state.opportunity, set),
+          ...(retaxed ? standingWarnings(state.customer, state.owed, { ...header, ...set }, context.settings) : [])
+        ]
+      }
+    }
   })

@@ -7,7 +7,7 @@ import { boolean, integer, list, object } from "../../kernel/field.ts"
 import type { Settings } from "../../kernel/settings.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { product_accessories } from "../../kits/schema.ts"
-import { opportunityAnswer, opportunityShown, withParts } from "../responses.ts"
+import { opportunityAnswer, opportunityShown, warnedOpportunity, warnedResult, withParts } from "../responses.ts"
 import { demandSettings, hasShortageCheck } from "../demands.ts"
 import { changeLine, type ChangeLine } from "./change.ts"
 import { addLine, type AddLine, removeLine, subtreeOf, windowOf } from "./decide.ts"
@@ -73,7 +73,8 @@ const add = command("POST", `${path}/{id}/items`, {
       }
     }),
   decide: (facts, input, context) => addLine(facts, input.values, context),
-  respond: (_result, input) => opportunityAnswer(input.rows.id.id, input, withParts, 201)
+  result: warnedResult,
+  respond: (result, input) => warnedOpportunity(result, input, withParts, 201)
 })
 
 const change = command("PATCH", `${path}/{id}/items/{item}`, {
@@ -100,7 +101,8 @@ const change = command("PATCH", `${path}/{id}/items/{item}`, {
     })
   },
   decide: (state, input, context) => changeLine(state, input.rows.item, input.values, input.body, context),
-  respond: shown
+  result: warnedResult,
+  respond: (result, input) => warnedOpportunity(result, input, withParts)
 })
 
 const remove = command("DELETE", `${path}/{id}/items/{item}`, {

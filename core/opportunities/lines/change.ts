@@ -4,10 +4,13 @@ import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
 import type { ValuesOf } from "../../kernel/field.ts"
 import type { JsonObject } from "../../kernel/json.ts"
 import { invalidField, type Rejection } from "../../kernel/rejection.ts"
-import { type DecisionState, inActiveVersion, type Opportunity, unitsOf, withLine } from "../aggregate.ts"
+import { type DecisionState, inActiveVersion, type Opportunity, unitsOf, withLine, type Warned } from "../aggregate.ts"
+import type { DemandSettings } from "../../availability/line-demands.ts"
+import { demandSettings } from "../demands.ts"
 import { recalculate } from "../recalculate.ts"
+import { roomOf } from "../units/parts.ts"
 import { requireTransition } from "../status/statuses.ts"
-import { sameCurrency, windowOf } from "./decide.ts"
+import { sameCurrency, shortLineWarnings, windowOf } from "./decide.ts"
 import { type LineChange, lineChanged } from "./events.ts"
 import type { changeItemFields, ItemRow } from "./schema.ts"
 
@@ -31,13 +34,30 @@ const charge_fields = [
   "itemable_type"
 ] as const
 
-const quantitySteps = (opportunity: Opportunity, line: ItemRow, quantity: string | undefined): Steps => {
+const quantitySteps = (
+  state: DecisionState,
+  line: ItemRow,
+  quantity: string | undefined,
+  depth: DemandSettings
+): Steps => {
   if (quantity === undefined) return none
-  const allocated = unitsOf(opportunity, line.id).length
-  if (Number(quantity) < allocated)
-    return refuse("quantity", `${allocated} units are allocated to the line; release some first.`)
+  const { levels, opportunity } = state
+  const by_product = Map.groupBy(
+    unitsOf(opportunity, line.id),
+    (unit) => levels.get(unit.stock_level_id)?.product_id ?? line.item_id ?? 0
+  )
+  for (const [product_id, { length }] of by_product)
+    if (product_id === line.item_id || !state.stocked.has(line.item_id ?? 0)) {
+      if (Number(quantity) < length)
+        return refuse("quantity", `${length} units are allocated to the line; release some first.`)
+    } else if (roomOf(state, { ...line, quantity }, product_id, depth) < length)
+      return refuse(
+        "quantity",
+        `${length} units of ${state.stocked.get(product_id)?.name ?? "a part"} are allocated to its kits; ` +
+          "release some first."
+      )
   if (Number(quantity) < Number(line.dispatched_quantity))
-    return refuse("quantity", `${line.dispatched_quantity} were dispatched already.`)
+    return refuse("quantity", `${Number(line.dispatched_quantity)} were dispatched already.`)
   return Result.succeed([["item_quantity_changed", { quantity }]])
 }
 
@@ -60,15 +80,16 @@ const substitutionSteps = (opportunity: Opportunity, line: ItemRow, sent: Change
 
 /** What a request asks for, as events in a fixed order. `has`: the body names the field, be it null. */
 const stepsOf = (
-  opportunity: Opportunity,
+  state: DecisionState,
   line: ItemRow,
   sent: ChangeLine,
   has: (name: keyof ChangeLine) => boolean,
-  now: string
+  { now, settings }: Pick<DecideContext, "now" | "settings">
 ): Steps =>
   Result.gen(function* () {
+    const { opportunity } = state
     const { description, discount_percent, is_optional, name, notes, unit_price } = sent
-    const steps: Array<Step> = [...(yield* quantitySteps(opportunity, line, sent.quantity))]
+    const steps: Array<Step> = [...(yield* quantitySteps(state, line, sent.quantity, demandSettings(settings, now)))]
     if (unit_price !== undefined) steps.push(["item_price_overridden", { manual_unit_price: unit_price }])
     if (discount_percent !== undefined) steps.push(["item_discount_set", { discount_percent }])
     if (has("starts_at") || has("ends_at")) steps.push(...(yield* windowSteps(opportunity, sent, now)))
@@ -94,7 +115,7 @@ export const changeLine = (
   sent: ChangeLine,
   body: JsonObject,
   context: DecideContext
-): Decided =>
+): Decided<Warned> =>
   Result.gen(function* () {
     const { opportunity } = state
     yield* requireTransition(opportunity.header, "edit")
@@ -104,12 +125,12 @@ export const changeLine = (
       line.item_type === "group" ? charge_fields.find((name) => has(name) && body[name] !== null) : undefined
     if (charge !== undefined) return yield* refuse(charge, "A group carries no charge of its own.")
     yield* sameCurrency(opportunity.header, sent.currency)
-    const steps = yield* stepsOf(opportunity, line, sent, has, context.now)
+    const steps = yield* stepsOf(state, line, sent, has, context)
     const changes = steps.filter(([, set]) => changesLine(line, set))
     // A price field sent as it was changes no column, yet the line is priced anew: with the header's days and the
     // rates of today (rules/opportunities 4).
     const reprices = steps.some(([event]) => !isText(event))
-    if (changes.length === 0 && !reprices) return { events: [], result: { id: opportunity.header.id } }
+    if (changes.length === 0 && !reprices) return { events: [], result: { id: opportunity.header.id, warnings: [] } }
     const after = withLine(opportunity, line.id, Object.assign({}, ...changes.map(([, set]) => set)))
     const recalculated = yield* recalculate(
       state,
@@ -123,6 +144,9 @@ export const changeLine = (
         ...changes.map(([event, set]) => lineChanged(line, event, set, isText(event) ? {} : { total })),
         ...recalculated.events
       ],
-      result: { id: opportunity.header.id }
+      result: {
+        id: opportunity.header.id,
+        warnings: reprices ? shortLineWarnings(state, recalculated.short, [line.id]) : []
+      }
     }
   })

@@ -1,5 +1,6 @@
 /** Adding and removing lines (rules/opportunities 7.2, 7.4). */
 import { Result } from "effect"
+import type { LineShortage } from "../../availability/line.ts"
 import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
 import type { ValuesOf } from "../../kernel/field.ts"
 import { initialRow } from "../../kernel/crud-resource.ts"
@@ -8,13 +9,14 @@ import type { AccessoryRow } from "../../kits/schema.ts"
 import type { ProductRow } from "../../products/schema.ts"
 import { truncateAt, exact, formatDecimal } from "../../values/decimal.ts"
 import { plusDays } from "../../values/time.ts"
-import { type Opportunity, inActiveVersion, type DecisionState, liveLines, unitsOf } from "../aggregate.ts"
+import { type Opportunity, inActiveVersion, type DecisionState, liveLines, unitsOf, type Warned } from "../aggregate.ts"
 import { lineAdded, lineRemoved } from "./events.ts"
 import type { addItemFields } from "./schema.ts"
 import { type ItemRow, type ItemType, opportunity_items } from "./schema.ts"
 import { line_quantity_max } from "../child-columns.ts"
 import type { OpportunityRow } from "../schema.ts"
 import { recalculate } from "../recalculate.ts"
+import { isTold, shortageText } from "../shortages/policy.ts"
 import { requireTransition } from "../status/statuses.ts"
 import { isBelow, nextPath } from "./tree.ts"
 
@@ -154,7 +156,17 @@ const includedLines = (
     ]
   })
 
-export const addLine = ({ state, included }: AddFacts, sent: AddLine, context: DecideContext): Decided =>
+/** What to tell of lines that are short, unless the store's policy lets that pass (rules/opportunities 9.5). */
+export const shortLineWarnings = (
+  state: DecisionState,
+  short: ReadonlyArray<LineShortage>,
+  line_ids: ReadonlyArray<number>
+): ReadonlyArray<string> => {
+  const own = short.filter((one) => line_ids.includes(one.opportunity_item_id) && one.remaining_shortfall > 0)
+  return own.length === 0 || !isTold(state) ? [] : [shortageText(own)]
+}
+
+export const addLine = ({ state, included }: AddFacts, sent: AddLine, context: DecideContext): Decided<Warned> =>
   Result.gen(function* () {
     const { opportunity } = state
     yield* requireTransition(opportunity.header, "edit")
@@ -180,7 +192,7 @@ export const addLine = ({ state, included }: AddFacts, sent: AddLine, context: D
     const added = recalculated.opportunity.lines.filter(({ id }) => ids.includes(id))
     return {
       events: [...added.map(lineAdded), ...recalculated.events],
-      result: { id: opportunity.header.id, item_id: line.id }
+      result: { id: opportunity.header.id, warnings: shortLineWarnings(state, recalculated.short, ids) }
     }
   })
 

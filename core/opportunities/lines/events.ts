@@ -45,6 +45,8 @@ const line_changes = changes({
   item_details_updated: "A line's description or notes changed.",
   bulk_dispatched: { meaning: "A quantity of a line was dispatched.", activity: newOnly },
   bulk_returned: { meaning: "A quantity of a line came back.", activity: newOnly },
+  bulk_dispatch_reverted: { meaning: "A dispatched quantity of a line was taken back.", activity: newOnly },
+  bulk_return_reverted: { meaning: "A returned quantity of a line was taken back.", activity: newOnly },
   bulk_quantity_adjusted: "The quantity of a line was put right while the order runs.",
   item_on_order: { meaning: "What is on order for a line at suppliers changed.", activity: "no entry" },
   item_store_set: {
@@ -54,6 +56,8 @@ const line_changes = changes({
 })
 /** What is on order for a line changed: whether it is short is looked at again. */
 export const lineOnOrder = line_changes.kinds.item_on_order
+/** A quantity came back; `also` says how much, and in which condition. */
+export const bulkReturned = line_changes.kinds.bulk_returned
 export type LineChange = Parameters<typeof line_changes.make>[1]
 /** `set`: the columns that change; `also`: what the activity shows beside them. */
 export const lineChanged = line_changes.make

@@ -29,7 +29,11 @@ const taxShown = (state: DecisionState): Partial<CostRow> => ({
   tax_rate: taxOf(state, state.tax.default_product_tax_class_id).percentage
 })
 
-export const addCost = (state: DecisionState, sent: CostValues, context: DecideContext): Decided =>
+export const addCost = (
+  state: DecisionState,
+  sent: CostValues,
+  context: DecideContext
+): Decided<{ readonly id: number; readonly cost_id: number }> =>
   Result.gen(function* () {
     const { opportunity } = state
     yield* requireTransition(opportunity.header, "edit")

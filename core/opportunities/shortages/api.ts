@@ -1,16 +1,30 @@
 /**
- * Endpoints of the shortages of one opportunity: list and acknowledge them (rules/opportunities 9.5, rules/availability
- * 9).
+ * Endpoints of shortages: those of one opportunity, those of all, and acknowledging them (rules/opportunities 9.5,
+ * rules/availability 9).
  */
 import { Effect } from "effect"
-import { command, type Endpoint, get } from "../../kernel/endpoint.ts"
-import { boolean, choice, integer, longText, text, timestamp } from "../../kernel/field.ts"
+import type { LineShortage } from "../../availability/line.ts"
+import { spanMaxIn } from "../../availability/settings.ts"
+import { inOrderCheck, spanIn } from "../../availability/window.ts"
+import { command, type Endpoint, type Failure, get, type Input } from "../../kernel/endpoint.ts"
+import { boolean, choice, date, integer, longText, ref, text, timestamp } from "../../kernel/field.ts"
+import type { JsonObject } from "../../kernel/json.ts"
+import type { FieldErrors } from "../../kernel/rejection.ts"
 import { created, ok, resource, renderById, unpagedMeta, viewContext } from "../../kernel/resource.ts"
-import { shortagesOf } from "../demands.ts"
+import { Store } from "../../kernel/store/store.ts"
+import { members } from "../../members/schema.ts"
+import { stores, zoneOf } from "../../stores/stores.ts"
+import { endOfMoment } from "../../values/period.ts"
+import { instantOf } from "../../values/time.ts"
 import { acknowledgeShortages } from "./decide.ts"
 import { loadDecisionState } from "../load.ts"
+import { opportunity_items } from "../lines/schema.ts"
 import { one, path } from "../paths.ts"
+import { opportunities, type OpportunityRow } from "../schema.ts"
+import { states } from "../status/statuses.ts"
+import { countToReplace, toReplaceShown, unitsToReplace } from "../units/to-replace.ts"
 import { waitingOf, waitingShown } from "../waiting/api.ts"
+import { shortagesNow } from "./load.ts"
 import { acknowledgements } from "./schema.ts"
 import { tracking_types } from "../../availability/line.ts"
 import * as Shown from "../../kernel/answer-schema.ts"
@@ -22,44 +36,157 @@ const acknowledgementResource = resource({
 })
 
 const number_of_pieces = integer({ describe: "Ordered from suppliers for the line, and not yet received" })
-/** A line that is short, as `LineShortage` has it. */
+/** A line that is short, as `LineShortage` has it, and whose it is. */
 const shortageShown = {
   opportunity_item_id: integer(),
   opportunity_id: integer(),
+  opportunity: Shown.keys({
+    id: integer(),
+    number: text({ nullable: true }),
+    name: text({ describe: "The subject" }),
+    state_name: text({ nullable: true }),
+    member: Shown.keys({ id: integer(), name: text() }, { nullable: true }),
+    to_replace: integer({ describe: "Allocated units of it that are out of service; its own shortages name them" })
+  }),
   product_id: integer(),
   product_name: text({ nullable: true }),
   store_id: integer(),
-  requested_quantity: integer(),
-  available_quantity: integer(),
-  shortfall: integer(),
-  remaining_shortfall: integer(),
+  date: date({ describe: "The first day of the store on which not all of it is free" }),
+  last_date: date({ describe: "The last such day" }),
+  requested_quantity: integer({ describe: "What the line still asks for" }),
+  available: integer({
+    describe: "The fewest free in its time, without the line; negative where others are overbooked"
+  }),
+  available_quantity: integer({ describe: "The same, at least 0" }),
+  shortfall: integer({ describe: "What cannot be had of the line" }),
+  severity: integer({
+    describe: "By how much the store falls short on the worst day with this line: never below shortfall"
+  }),
+  remaining_shortfall: integer({ describe: "What of it is not on order either" }),
   on_order_quantity: number_of_pieces,
   tracking_type: choice(tracking_types),
   starts_at: timestamp(),
   ends_at: timestamp(),
-  is_critical: boolean()
+  is_critical: boolean({ describe: "It is an order's" })
 }
 
+/** Shortages with the names of the opportunities and customers, one query. `to_replace`: units, by opportunity. */
+const withNames = Effect.fnUntraced(function* (
+  found: ReadonlyArray<{ readonly header: OpportunityRow; readonly shortages: ReadonlyArray<LineShortage> }>,
+  to_replace: ReadonlyMap<number, number>
+) {
+  const customers = new Map(
+    (yield* (yield* Store).getMany(
+      members,
+      found.flatMap(({ header }) => header.member_id ?? [])
+    )).map((member) => [member.id, member])
+  )
+  return found.flatMap(({ header, shortages }) => {
+    const { id, member_id, number, state, subject } = header
+    const customer = member_id === null ? undefined : customers.get(member_id)
+    const member = customer === undefined ? null : { id: customer.id, name: customer.name }
+    const state_name = states[state] ?? null
+    const opportunity = { id, number, name: subject, state_name, member, to_replace: to_replace.get(id) ?? 0 }
+    return shortages.map((shortage) => ({ ...shortage, opportunity }))
+  })
+})
+
 /**
- * In every state: for a draft, what it would be short of. All in one page, with the total in `meta` (rules/conventions
- * 2).
+ * For a draft, what it would be short of; nothing, once an opportunity is over. All in one page, with the total in
+ * `meta` (rules/conventions 2).
  */
-const list = get(`${path}/{id}/shortages`, {
-  answer: { shortages: Shown.objects(shortageShown), waiting: waitingShown, meta: Shown.meta },
+const ofOpportunity = get(`${path}/{id}/shortages`, {
+  answer: {
+    shortages: Shown.objects(shortageShown),
+    waiting: waitingShown,
+    to_replace: toReplaceShown,
+    meta: Shown.meta
+  },
   name: "opportunities.shortages",
-  summary: "The lines that are short, and by how much",
+  summary: "The lines that are short, and by how much; allocated units that another one has to replace",
   ability: "opportunities:read",
   permission: "shortages.view",
   params: one,
   run: (input) =>
     Effect.gen(function* () {
-      const state = yield* loadDecisionState(input.rows.id, input, { live_only: true, stock: true })
-      const shortages = shortagesOf(state, state.opportunity, state.demands, input.settings, input.now)
-      return ok({
-        shortages: shortages.map((shortage) => ({ ...shortage })),
-        waiting: yield* waitingOf(input.rows.id.id, input),
-        meta: unpagedMeta(shortages.length)
+      const found = yield* shortagesNow([input.rows.id], input)
+      const { id } = input.rows.id
+      const waiting = yield* waitingOf(id, input)
+      const to_replace = yield* unitsToReplace(input.rows.id, input)
+      const shortages = yield* withNames(
+        found.map(({ opportunity, shortages: own }) => ({ header: opportunity.header, shortages: own })),
+        new Map([[id, to_replace.length]])
+      )
+      return ok({ shortages, waiting, to_replace, meta: unpagedMeta(shortages.length) })
+    })
+})
+
+/** Opportunities of which anything is short, or would be if nothing were on order. */
+const withShortages = Effect.fnUntraced(function* (): Effect.fn.Return<ReadonlyArray<OpportunityRow>, Failure, Store> {
+  const store = yield* Store
+  const ordered_for = yield* store.run<{ readonly id: number | string }>(
+    `select distinct opportunity_id as id from ${opportunity_items.name} where on_order_quantity > 0`
+  )
+  const flagged = yield* store.find(opportunities, { has_shortage: true, deleted_at: null })
+  const known = new Set(flagged.map(({ id }) => id))
+  const others = ordered_for.map(({ id }) => Number(id)).filter((id) => !known.has(id))
+  return [...flagged, ...(others.length === 0 ? [] : yield* store.getMany(opportunities, others))]
+})
+
+/** When: lines whose time meets the days from `from` to `to`, both included; all that are not over unless given. */
+const spanOf = Effect.fnUntraced(function* (input: Input<{}, typeof listFields>) {
+  const { store_id } = input.values
+  const store = typeof store_id === "number" ? yield* (yield* Store).get(stores, store_id) : undefined
+  const zone = zoneOf(store)
+  if (typeof input.values.from !== "string" || typeof input.values.to !== "string") return undefined
+  const span = yield* spanIn(input.body, zone, spanMaxIn(input.settings))
+  return { from: instantOf(span.from.at), to: instantOf(endOfMoment(span.to, zone)) }
+})
+const listFields = {
+  from: timestamp({ nullable: true, describe: "With to: lines whose time meets these days, both included" }),
+  to: timestamp({ nullable: true }),
+  store_id: ref("stores", { nullable: true }),
+  product_id: ref("products", { nullable: true, live: false }),
+  per_page: integer({ min: 1, max: 200, default: 50 }),
+  page: integer({ min: 1, default: 1 })
+}
+const bothOrNone = ({ from = null, to = null }: JsonObject): FieldErrors =>
+  (from === null) === (to === null)
+    ? {}
+    : { [from === null ? "from" : "to"]: ["The fields from and to are given together, or neither."] }
+const byStart = (one: LineShortage, other: LineShortage): number =>
+  one.date === other.date
+    ? one.opportunity_id - other.opportunity_id || one.opportunity_item_id - other.opportunity_item_id
+    : one.date < other.date
+      ? -1
+      : 1
+
+const listOfAll = get("/api/v1/shortages", {
+  answer: { shortages: Shown.objects(shortageShown), meta: Shown.meta },
+  name: "shortages.list",
+  summary: "Every line that is short, of orders, quotations and drafts: whose, when, and by how much",
+  ability: "opportunities:read",
+  permission: "shortages.view",
+  metering_weight: 5,
+  fields: listFields,
+  check: (values, body) => ({ ...inOrderCheck(values, body), ...bothOrNone(values) }),
+  run: (input) =>
+    Effect.gen(function* () {
+      const { page = 1, per_page = 50, product_id, store_id } = input.values
+      const span = yield* spanOf(input)
+      const found = yield* shortagesNow(yield* withShortages(), input)
+      const meets = (short: LineShortage): boolean =>
+        (span === undefined ? short.ends_at > input.now : short.starts_at < span.to && short.ends_at > span.from) &&
+        (typeof store_id !== "number" || short.store_id === store_id) &&
+        (typeof product_id !== "number" || short.product_id === product_id)
+      const headers = new Map(found.map(({ opportunity }) => [opportunity.header.id, opportunity.header]))
+      const all = found.flatMap(({ shortages }) => shortages.filter(meets)).sort(byStart)
+      const shown = all.slice((page - 1) * per_page, page * per_page).flatMap((short) => {
+        const header = headers.get(short.opportunity_id)
+        return header === undefined ? [] : [{ header, shortages: [short] }]
       })
+      const to_replace = yield* countToReplace([...new Set(shown.map(({ header }) => header.id))], input)
+      return ok({ shortages: yield* withNames(shown, to_replace), meta: { total: all.length, per_page, page } })
     })
 })
 
@@ -79,4 +206,4 @@ const acknowledge = command("POST", `${path}/{id}/shortages/acknowledge`, {
     Effect.map(renderById(acknowledgementResource, result.id, input.query, viewContext(input)), created)
 })
 
-export const shortageEndpoints: ReadonlyArray<Endpoint> = [list, acknowledge]
+export const shortageEndpoints: ReadonlyArray<Endpoint> = [ofOpportunity, listOfAll, acknowledge]

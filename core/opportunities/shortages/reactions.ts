@@ -1,76 +1,54 @@
 /**
- * When stock comes, goes or is ordered, the flag `has_shortage` of the opportunities that want it is looked at again
- * (rules/rulings 26).
+ * When stock comes, goes or is ordered, or somebody else takes more or less of it, the flag `has_shortage` of the
+ * opportunities that want it is looked at again (rules/rulings 26).
  */
 import { Effect, Result } from "effect"
-import { snapshotsForLines } from "../../availability/lines-query.ts"
 import { stockLevelOf } from "../../availability/load.ts"
-import { type AvailabilitySnapshot, withLevels } from "../../availability/snapshot.ts"
+import { withLevels, withSources } from "../../availability/snapshot.ts"
 import type { StockLevel } from "../../availability/stock.ts"
-import { type DemandRow, demands } from "../../demands/schema.ts"
+import { demandsReplacedEvent } from "../../demands/events.ts"
+import { lockClaims } from "../../demands/lock.ts"
 import type { DecideContext, Failure } from "../../kernel/endpoint.ts"
-import { lockStreams } from "../../kernel/engine.ts"
 import type { NewEvent } from "../../kernel/event.ts"
 import { dataOf } from "../../kernel/event-type.ts"
+import { isJsonObject } from "../../kernel/json.ts"
+import { lockIfFree } from "../../kernel/locks.ts"
 import { reaction } from "../../kernel/react.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { products } from "../../products/schema.ts"
 import type { StockLevelRow } from "../../stock/schema.ts"
 import { opportunityStream } from "../event-families.ts"
-import { demandSettings, hasShortageCheck, linesTakingStock, shortagesOf } from "../demands.ts"
+import { isShort, shortagesOf } from "../demands.ts"
 import type { Opportunity } from "../aggregate.ts"
 import { headerUpdated } from "../header/events.ts"
 import { lineOnOrder } from "../lines/events.ts"
-import { opportunity_items } from "../lines/schema.ts"
 import { opportunities, type OpportunityRow } from "../schema.ts"
-import { asset_assignments } from "../units/schema.ts"
+import { concernedBy, type DemandsMoved, demandsMoved, no_demands_moved, sourceKey } from "./demands-moved.ts"
+import { loadWithDemands, type WithDemands } from "./load.ts"
 import { levelChanged, levelDeleted, levelMade, stockMoved, type StockMoved, wanting } from "./stock-moved.ts"
 
 const asStock = (row: StockLevelRow): StockLevel => stockLevelOf(row)
 
-/** An opportunity to look at, with its demands. */
-interface Looked {
-  readonly opportunity: Opportunity
-  readonly demands: ReadonlyArray<DemandRow>
-}
 type FactsContext = Pick<DecideContext, "now" | "settings" | "viewer">
-interface ShortageFacts {
-  readonly looked: ReadonlyArray<Looked>
-  readonly snapshots: ReadonlyMap<number, AvailabilitySnapshot>
+interface ShortageFacts extends WithDemands {
   readonly moved: StockMoved
+  readonly demands: DemandsMoved
 }
-const nothing: ShortageFacts = { looked: [], snapshots: new Map(), moved: { before: [], after: [] } }
+const nothing: ShortageFacts = {
+  loaded: [],
+  snapshots: new Map(),
+  moved: { before: [], after: [] },
+  demands: no_demands_moved
+}
 
-/** All of them at once: a fixed number of queries, however many. */
-const loadLooked = Effect.fnUntraced(function* (
-  ids: ReadonlyArray<number>,
-  { settings }: FactsContext
-): Effect.fn.Return<ReadonlyArray<Looked>, Failure, Store> {
-  const store = yield* Store
-  const headers = (yield* store.getMany(opportunities, ids)).filter((row) => hasShortageCheck(row, settings))
-  if (headers.length === 0) return []
-  const opportunity_id = headers.map(({ id }) => id)
-  const lines = Map.groupBy(
-    yield* store.find(opportunity_items, { opportunity_id, is_live: true }, { order: ["path", "id"] }),
-    (row) => row.opportunity_id
-  )
-  const units = Map.groupBy(yield* store.find(asset_assignments, { opportunity_id }), (row) => row.opportunity_id)
-  const claims = Map.groupBy(yield* store.find(demands, { opportunity_id }), (row) => row.opportunity_id)
-  return headers.map((header) => ({
-    opportunity: { header, lines: lines.get(header.id) ?? [], units: units.get(header.id) ?? [], costs: [] },
-    demands: claims.get(header.id) ?? []
-  }))
-})
 const loadFacts = Effect.fnUntraced(function* (
   ids: ReadonlyArray<number>,
   moved: StockMoved,
+  demands: DemandsMoved,
   context: FactsContext
 ): Effect.fn.Return<ShortageFacts, Failure, Store> {
-  const looked = yield* loadLooked(ids, context)
-  const lines = looked.flatMap(({ opportunity }) =>
-    linesTakingStock(opportunity, demandSettings(context.settings, context.now))
-  )
-  return { looked, moved, snapshots: yield* snapshotsForLines(lines, context) }
+  const headers = yield* (yield* Store).getMany(opportunities, ids)
+  return { ...(yield* loadWithDemands(headers, context)), moved, demands }
 })
 
 /** The lines of the opportunity with what is on order for them now. */
@@ -81,21 +59,44 @@ const ordered = (opportunity: Opportunity, all: ReadonlyArray<NewEvent>): Opport
     lines: opportunity.lines.map((line) => ({ ...line, on_order_quantity: now.get(line.id) ?? line.on_order_quantity }))
   }
 }
+/** The flag as the events so far leave it. */
+const flagAfter = (all: ReadonlyArray<NewEvent>, header: OpportunityRow): boolean => {
+  const last = all.findLast(
+    ({ data, type }) =>
+      type === "opportunity.updated" &&
+      data["id"] === header.id &&
+      isJsonObject(data["set"]) &&
+      data["set"]["has_shortage"] !== undefined
+  )
+  return last === undefined || !isJsonObject(last.data["set"])
+    ? header.has_shortage
+    : last.data["set"]["has_shortage"] === true
+}
+
 /** What the flags become, for those that change. */
 const changedFlags = (
   all: ReadonlyArray<NewEvent>,
-  { looked, moved, snapshots }: ShortageFacts,
+  { demands, loaded, moved, snapshots }: ShortageFacts,
   { now, settings }: FactsContext
 ): ReadonlyArray<{ readonly header: OpportunityRow; readonly has_shortage: boolean }> => {
   const kept = new Set(moved.after.map(({ id }) => id))
   const gone = new Set(moved.before.flatMap(({ id }) => (kept.has(id) ? [] : [id])))
   const levels = moved.after.map(asStock)
-  const after = new Map([...snapshots].map(([id, snapshot]) => [id, withLevels(snapshot, levels, gone)] as const))
-  return looked.flatMap(({ demands: own, opportunity: before }) => {
+  const after = new Map(
+    [...snapshots].map(
+      ([id, snapshot]) =>
+        [id, withSources(withLevels(snapshot, levels, gone), demands.sources, sourceKey, demands.after)] as const
+    )
+  )
+  return loaded.flatMap(({ demands: stored, opportunity: before }) => {
     const opportunity = ordered(before, all)
+    const own = [
+      ...stored.filter((one) => !demands.sources.has(sourceKey(one))),
+      ...demands.after.filter(({ opportunity_id }) => opportunity_id === before.header.id)
+    ]
     const state = { opportunity, snapshots: after, touched_line_ids: undefined }
-    const has_shortage = shortagesOf(state, opportunity, own, settings, now).some((one) => one.remaining_shortfall > 0)
-    return has_shortage === before.header.has_shortage ? [] : [{ header: before.header, has_shortage }]
+    const has_shortage = isShort(shortagesOf(state, opportunity, own, settings, now))
+    return has_shortage === flagAfter(all, before.header) ? [] : [{ header: before.header, has_shortage }]
   })
 }
 
@@ -108,25 +109,31 @@ const waited_for_max = 500
  * locked, and looked at once more. What the same command does to an opportunity itself is settled by its own rule.
  */
 export const shortagesSeenAgain = reaction({
-  on: [levelMade, levelChanged, levelDeleted, lineOnOrder],
+  on: [levelMade, levelChanged, levelDeleted, lineOnOrder, demandsReplacedEvent],
   facts: ({ all }, context) =>
     Effect.gen(function* (): Effect.fn.Return<ShortageFacts, Failure, Store> {
       // A merge moves lines, demands and stock together: what was enough stays enough.
       if (all.some(({ type }) => type === products.merged_by?.event)) return nothing
       const moved = yield* stockMoved(all)
+      const demands = yield* demandsMoved(all)
+      // What others claim of it meanwhile is not to be seen before they are done.
+      const goods = [...moved.before, ...moved.after, ...demands.before, ...demands.after]
+      yield* lockClaims(new Set(goods.map(({ product_id }) => product_id)))
       const ordered_for = dataOf(lineOnOrder, all).map(({ id }) => id)
-      const around = new Set([...(yield* wanting(moved, "all")), ...ordered_for])
+      const concerned = [...(yield* concernedBy(demands, context)), ...ordered_for]
+      const around = new Set([...(yield* wanting(moved, "all")), ...concerned])
       if (around.size === 0) return nothing
       // Whoever changes one of them has read the stock as it was: their flags are those that are written last.
       const waits = around.size <= waited_for_max
-      if (waits) yield* lockStreams([...around].map(opportunityStream))
-      const ids = [...new Set([...(yield* wanting(moved, "changing")), ...ordered_for])]
+      if (waits) yield* lockIfFree([...around].map(opportunityStream))
+      const ids = [...new Set([...(yield* wanting(moved, "changing")), ...concerned])]
       if (ids.length === 0) return nothing
-      if (waits) return yield* loadFacts(ids, moved, context)
-      const changing = changedFlags(all, yield* loadFacts(ids, moved, context), context).map(({ header }) => header.id)
+      if (waits) return yield* loadFacts(ids, moved, demands, context)
+      const changing = changedFlags(all, yield* loadFacts(ids, moved, demands, context), context)
       if (changing.length === 0) return nothing
-      yield* lockStreams(changing.map(opportunityStream))
-      return yield* loadFacts(changing, moved, context)
+      const changing_ids = changing.map(({ header }) => header.id)
+      yield* lockIfFree(changing_ids.map(opportunityStream))
+      return yield* loadFacts(changing_ids, moved, demands, context)
     }),
   decide: ({ all }, facts, context) =>
     Result.succeed(

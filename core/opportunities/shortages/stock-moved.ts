@@ -4,6 +4,7 @@ import { rowCreated, rowDeleted, rowUpdated } from "../../kernel/crud-resource.t
 import type { Failure } from "../../kernel/endpoint.ts"
 import type { NewEvent } from "../../kernel/event.ts"
 import { dataOf } from "../../kernel/event-type.ts"
+import { sameJson } from "../../kernel/json.ts"
 import { bindings, chunked } from "../../kernel/store/statement.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { demands } from "../../demands/schema.ts"
@@ -17,7 +18,15 @@ export const levelMade = rowCreated(stock_levels),
   levelDeleted = rowDeleted(stock_levels)
 
 /** Columns of a level that say how much is where, and when. */
-const counting = ["product_id", "store_id", "quantity_held", "is_gone", "starts_at", "ends_at"] as const
+const counting = [
+  "product_id",
+  "store_id",
+  "quantity_held",
+  "is_gone",
+  "starts_at",
+  "ends_at",
+  "out_of_service"
+] as const
 
 /** Levels as the events leave them, and those that are gone. */
 export interface StockMoved {
@@ -74,6 +83,9 @@ export const movedBetween = (before: Level, after: Level): Moved | undefined => 
     return { window: hull(was, is), is_more: true, is_less: true }
   const is_longer = is.from < was.from || is.to > was.to
   const is_shorter = is.from > was.from || is.to < was.to
+  // More of it may be out of service, or less, or for another time.
+  if (!sameJson(before.out_of_service, after.out_of_service))
+    return { window: hull(was, is), is_more: true, is_less: true }
   if (more === 0 && !is_longer && !is_shorter) return undefined
   const window =
     more !== 0 || (was.from !== is.from && was.to !== is.to)

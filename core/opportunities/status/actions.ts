@@ -7,7 +7,9 @@ import type { DecideContext } from "../../kernel/endpoint.ts"
 import { hasOnePermission } from "../../kernel/viewer.ts"
 import { type DecisionState, liveLines } from "../aggregate.ts"
 import { shortLinesOf, isDispatchBlocked } from "./progress.ts"
-import { previewAsOrder, gatePolicy, shortageText, wasDispatched } from "./decide.ts"
+import { gatePolicy, isTold, shortageText } from "../shortages/policy.ts"
+import { previewAsOrder, wasDispatched } from "./decide.ts"
+import { standingWarnings } from "../standing.ts"
 import { type Transition, transitionRefusal } from "./statuses.ts"
 
 interface AvailableAction {
@@ -24,7 +26,8 @@ interface Denial {
 interface Action {
   readonly key: string
   readonly label: (state: DecisionState) => string
-  readonly permission: "edit" | "unlock_rates" | "create" | "delete"
+  /** One of these is enough. */
+  readonly permissions: ReadonlyArray<"edit" | "fulfil" | "unlock_rates" | "create" | "delete">
   readonly move: Transition
   /** A reason against the action beside status and permission. */
   readonly rule?: (state: DecisionState, context: DecideContext) => Denial | undefined
@@ -35,9 +38,9 @@ const isLocked = ({ opportunity }: DecisionState): boolean =>
 const plain = (
   key: Transition,
   label: string,
-  permission: Action["permission"] = "edit",
+  permissions: Action["permissions"] = ["edit"],
   rule?: Action["rule"]
-): Action => ({ key, label: () => label, permission, move: key, ...(rule === undefined ? {} : { rule }) })
+): Action => ({ key, label: () => label, permissions, move: key, ...(rule === undefined ? {} : { rule }) })
 
 const wouldFallShort = (state: DecisionState, context: DecideContext): Denial | undefined => {
   if (gatePolicy(state, context.viewer).effective !== "block") return undefined
@@ -59,11 +62,11 @@ const isHeldBack = (state: DecisionState, context: DecideContext): Denial | unde
 /** All actions, in the order of the answer. */
 const actions: ReadonlyArray<Action> = [
   plain("convert_to_quotation", "Convert to Quotation"),
-  plain("convert_to_order", "Convert to Order", "edit", wouldFallShort),
+  plain("convert_to_order", "Convert to Order", ["edit"], wouldFallShort),
   plain("change_status", "Change Status"),
   plain("reinstate", "Reinstate"),
   plain("reopen", "Re-open"),
-  plain("revert_to_quotation", "Revert to Quotation", "edit", ({ opportunity }) =>
+  plain("revert_to_quotation", "Revert to Quotation", ["edit"], ({ opportunity }) =>
     wasDispatched(opportunity)
       ? { code: "dispatched", reason: "Units of this order were dispatched already." }
       : undefined
@@ -72,23 +75,24 @@ const actions: ReadonlyArray<Action> = [
   {
     key: "unlock_locks",
     label: (state) => (isLocked(state) ? "Unlock price" : "Lock price"),
-    permission: "unlock_rates",
+    permissions: ["unlock_rates"],
     move: "locks",
     rule: (state) =>
       !isLocked(state) && state.opportunity.header.deal_total !== null
         ? { code: "deal_price_active", reason: "A deal price is set; clear it before locking prices." }
         : undefined
   },
-  plain("clone", "Clone", "create"),
-  plain("dispatch", "Dispatch", "edit", isHeldBack),
-  plain("delete", "Delete", "delete")
+  plain("clone", "Clone", ["create"]),
+  plain("dispatch", "Dispatch", ["edit", "fulfil"], isHeldBack),
+  plain("delete", "Delete", ["delete"])
 ]
 
 export const availableActions = (state: DecisionState, context: DecideContext): ReadonlyArray<AvailableAction> =>
   actions.map((action) => {
     const refusal = transitionRefusal(state.opportunity.header, action.move)
-    const denial: Denial | undefined = !hasOnePermission(context.viewer, `opportunities.${action.permission}`)
-      ? { code: "permission_denied", reason: `This needs the permission opportunities.${action.permission}.` }
+    const permissions = action.permissions.map((one) => `opportunities.${one}`)
+    const denial: Denial | undefined = !permissions.some((one) => hasOnePermission(context.viewer, one))
+      ? { code: "permission_denied", reason: `This needs the permission ${permissions.join(" or ")}.` }
       : refusal !== undefined
         ? { code: "invalid_state", reason: refusal }
         : action.rule?.(state, context)
@@ -100,3 +104,18 @@ export const availableActions = (state: DecisionState, context: DecideContext): 
       code: denial?.code ?? null
     }
   })
+
+/** What to know before a quotation becomes an order: its customer's standing, and what would be short. */
+export const orderWarnings = (state: DecisionState, context: DecideContext): ReadonlyArray<string> => {
+  const { customer, opportunity, owed } = state
+  if (transitionRefusal(opportunity.header, "convert_to_order") !== undefined) return []
+  const short = Result.match(previewAsOrder(state, context), {
+    onSuccess: ({ recalculated }) => recalculated.shortages.filter((one) => one.remaining_shortfall > 0),
+    onFailure: () => []
+  })
+  const is_told = short.length > 0 && isTold(state)
+  return [
+    ...standingWarnings(customer, owed, opportunity.header, context.settings),
+    ...(is_told ? [shortageText(short)] : [])
+  ]
+}

@@ -1,10 +1,12 @@
 /** Endpoints that move an opportunity from status to status, and lock it (rules/opportunities 1, 6). */
+import { Effect } from "effect"
 import { command, type DecideContext, type Decided, type Endpoint } from "../../kernel/endpoint.ts"
 import { integer, longText, text } from "../../kernel/field.ts"
 import type { DecisionState } from "../aggregate.ts"
 import { loadDecisionState } from "../load.ts"
 import { edit, one, path, write } from "../paths.ts"
-import { opportunityAnswer, opportunityShown } from "../responses.ts"
+import { opportunityAnswer, opportunityShown, warnedOpportunity, warnedResult } from "../responses.ts"
+import { withOwed } from "../standing.ts"
 import {
   changeStatus,
   convertToOrder,
@@ -39,7 +41,6 @@ const move = (
   })
 
 const moves = [
-  move("convert_to_quotation", "Make a draft a quotation", convertToQuotation),
   move("reinstate", "Reinstate a lost, dead or postponed quotation or a cancelled order", reinstate, { stock: true }),
   move("reopen", "Reopen a complete order", reopen, { stock: true }),
   move("revert_to_quotation", "Make an order a quotation again", revertToQuotation, { stock: true }),
@@ -54,6 +55,19 @@ const moves = [
     { permission: "opportunities.unlock_rates" }
   )
 ]
+const toQuotation = command("POST", `${path}/{id}/convert_to_quotation`, {
+  answer: opportunityShown,
+  name: "opportunities.convert_to_quotation",
+  summary: "Make a draft a quotation",
+  ...edit,
+  params: one,
+  fields: reasonField,
+  facts: (input) =>
+    Effect.flatMap(loadDecisionState(input.rows.id, input, { lock: true }), (state) => withOwed(state, input.settings)),
+  decide: (state, { values }, context) => convertToQuotation(state, values.reason ?? null, context),
+  result: warnedResult,
+  respond: (result, input) => warnedOpportunity(result, input)
+})
 const toOrder = command("POST", `${path}/{id}/convert_to_order`, {
   answer: opportunityShown,
   name: "opportunities.convert_to_order",
@@ -61,9 +75,13 @@ const toOrder = command("POST", `${path}/{id}/convert_to_order`, {
   ...edit,
   params: one,
   fields: { shortage_notes: longText({ nullable: true, max: 2000 }) },
-  facts: (input) => loadDecisionState(input.rows.id, input, { stock: true }),
+  facts: (input) =>
+    Effect.flatMap(loadDecisionState(input.rows.id, input, { stock: true }), (state) =>
+      withOwed(state, input.settings)
+    ),
   decide: (state, input, context) => convertToOrder(state, input.values.shortage_notes ?? null, context),
-  respond: (_result, input) => opportunityAnswer(input.rows.id.id, input)
+  result: warnedResult,
+  respond: (result, input) => warnedOpportunity(result, input)
 })
 const status = command("POST", `${path}/{id}/change_status`, {
   answer: opportunityShown,
@@ -71,10 +89,10 @@ const status = command("POST", `${path}/{id}/change_status`, {
   summary: "Move to another status of the same state",
   ...edit,
   params: one,
-  fields: { status: integer({ required: true }) },
+  fields: { status: integer({ required: true }), ...reasonField },
   facts: (input) => loadDecisionState(input.rows.id, input, { stock: true }),
-  decide: (state, input, context) => changeStatus(state, input.values.status!, context),
+  decide: (state, { values }, context) => changeStatus(state, values.status!, context, values.reason ?? null),
   respond: (_result, input) => opportunityAnswer(input.rows.id.id, input)
 })
 
-export const statusEndpoints: ReadonlyArray<Endpoint> = [...moves, toOrder, status]
+export const statusEndpoints: ReadonlyArray<Endpoint> = [toQuotation, ...moves, toOrder, status]

@@ -1,16 +1,15 @@
 /** Rules that move an opportunity from status to status, lock, delete and restore it (rules/opportunities 1, 6). */
 import { Result } from "effect"
-import type { LineShortage } from "../../availability/line.ts"
 import type { DecideContext, Decided, Id } from "../../kernel/endpoint.ts"
 import type { NewEvent } from "../../kernel/event.ts"
 import type { JsonObject } from "../../kernel/json.ts"
 import { invalidField, type Rejection } from "../../kernel/rejection.ts"
-import { hasOnePermission, type Viewer } from "../../kernel/viewer.ts"
-import { type Opportunity, type DecisionState, liveLines, withHeader } from "../aggregate.ts"
+import { type Opportunity, type DecisionState, liveLines, withHeader, type Warned } from "../aggregate.ts"
 import { checked_in, dispatched, finalised, on_hire, prepared } from "../units/schema.ts"
 import type { OpportunityRow } from "../schema.ts"
+import { acknowledgementOf, gatePolicy, isTold, shortageText } from "../shortages/policy.ts"
 import { recalculate } from "../recalculate.ts"
-import { shortageAcknowledged } from "../shortages/events.ts"
+import { requireStanding, standingWarnings } from "../standing.ts"
 import { acknowledgements } from "../shortages/schema.ts"
 import {
   requireTransition,
@@ -109,7 +108,19 @@ const simpleMove =
       )
     })
 
-export const convertToQuotation = simpleMove("convert_to_quotation", "quoted")
+/** Whoever makes a quotation is told what to know of the customer, and what is short by now. */
+export const convertToQuotation = (
+  state: DecisionState,
+  reason: string | null,
+  context: DecideContext
+): Decided<Warned> =>
+  Result.map(simpleMove("convert_to_quotation", "quoted")(state, reason, context), (decision) => ({
+    ...decision,
+    result: {
+      id: decision.result.id,
+      warnings: standingWarnings(state.customer, state.owed, state.opportunity.header, context.settings)
+    }
+  }))
 export const reinstate = simpleMove("reinstate", "reinstated")
 export const reopen = simpleMove("reopen", "reopened")
 export const revertToDraft = simpleMove("revert_to_draft", "reverted_to_draft")
@@ -124,21 +135,6 @@ export const revertToQuotation = (state: DecisionState, reason: string | null, c
       tax_locked: false
     })(state, reason, context)
   })
-
-type GatePolicy = "block" | "warn" | "allow"
-/** The store's policy on shortages, one step milder for those who may ignore them (rules/opportunities 9.5). */
-export const gatePolicy = (
-  state: DecisionState,
-  viewer: Viewer
-): { readonly store: GatePolicy; readonly effective: GatePolicy } => {
-  const store = state.store?.shortage_policy ?? "warn"
-  return {
-    store,
-    effective: !hasOnePermission(viewer, "shortages.ignore") ? store : store === "block" ? "warn" : "allow"
-  }
-}
-export const shortageText = (short: ReadonlyArray<LineShortage>): string =>
-  `Stock is short: ${short.map((one) => `${one.product_name ?? `product ${one.product_id}`} by ${one.remaining_shortfall}`).join(", ")}.`
 
 /** The order a quotation would become, and its shortages. */
 export const previewAsOrder = (state: DecisionState, context: DecideContext) => {
@@ -166,7 +162,11 @@ export const previewAsOrder = (state: DecisionState, context: DecideContext) => 
   })
 }
 
-export const convertToOrder = (state: DecisionState, shortage_notes: string | null, context: DecideContext): Decided =>
+export const convertToOrder = (
+  state: DecisionState,
+  shortage_notes: string | null,
+  context: DecideContext
+): Decided<Warned> =>
   Result.gen(function* () {
     const { header } = state.opportunity
     yield* requireTransition(header, "convert_to_order")
@@ -174,22 +174,25 @@ export const convertToOrder = (state: DecisionState, shortage_notes: string | nu
     if (liveLines(recalculated.opportunity).length === 0)
       return yield* refuse("The quotation has no lines yet; add one before it becomes an order.")
     const short = recalculated.shortages.filter((one) => one.remaining_shortfall > 0)
+    const standing = yield* requireStanding(
+      state.customer,
+      state.owed,
+      recalculated.opportunity.header,
+      context.settings
+    )
     const policy = gatePolicy(state, context.viewer)
     if (short.length > 0 && policy.effective === "block") return yield* refuse(shortageText(short), "shortages")
     const notice =
       short.length === 0 || policy.effective === "allow"
         ? []
         : [
-            shortageAcknowledged.make({
-              opportunity_id: header.id,
-              id: context.id(acknowledgements),
-              user_id: context.viewer.user_id === 0 ? null : context.viewer.user_id,
-              acknowledged_at: context.now,
-              policy_at_time: policy.store,
-              permission_used: policy.store !== policy.effective,
-              shortages_snapshot: short.map((one) => ({ ...one })),
-              notes: shortage_notes
-            })
+            acknowledgementOf(
+              context.id(acknowledgements),
+              header.id,
+              short,
+              { policy, notes: shortage_notes },
+              context
+            )
           ]
     return {
       events: [
@@ -198,7 +201,10 @@ export const convertToOrder = (state: DecisionState, shortage_notes: string | nu
         ...recalculated.events,
         ...notice
       ],
-      result: done(header.id)
+      result: {
+        id: header.id,
+        warnings: [...standing, ...(short.length === 0 || !isTold(state) ? [] : [shortageText(short)])]
+      }
     }
   })
 
@@ -206,7 +212,12 @@ export const convertToOrder = (state: DecisionState, shortage_notes: string | nu
  * To any status of the same state; to the present one nothing happens. 422 on `status` for a number the state does not
  * have.
  */
-export const changeStatus = (state: DecisionState, status: number, context: DecideContext): Decided =>
+export const changeStatus = (
+  state: DecisionState,
+  status: number,
+  context: DecideContext,
+  reason: string | null = null
+): Decided =>
   Result.gen(function* () {
     const { header } = state.opportunity
     const name = statusNamed(header.state, status)
@@ -219,7 +230,7 @@ export const changeStatus = (state: DecisionState, status: number, context: Deci
       )
     if (name === "complete" && isUnreturned(state.opportunity))
       return yield* refuse("Units are still out or unchecked; check them in before the order is complete.")
-    return yield* moveTo(state, "status_changed", { status }, {}, context)
+    return yield* moveTo(state, "status_changed", { status }, reason === null ? {} : { reason }, context)
   })
 
 export const lockRates = (header: OpportunityRow, reason: string | null): Decided => {

@@ -2,20 +2,27 @@
 import { Effect, Result } from "effect"
 import { command, type DecideContext, type Decided, type Endpoint } from "../../kernel/endpoint.ts"
 import { choice, code, decimal, ref, text, type ValuesOf } from "../../kernel/field.ts"
-import { invalidField } from "../../kernel/rejection.ts"
+import { forbidden, invalidField } from "../../kernel/rejection.ts"
 import { ok, renderById, viewContext } from "../../kernel/resource.ts"
+import { hasOnePermission } from "../../kernel/viewer.ts"
 import type { DecisionState } from "../aggregate.ts"
-import { adjustQuantity, dispatchQuantity, returnQuantity } from "./decide-bulk.ts"
+import { adjustQuantity, dispatchQuantity, returnQuantity, revertDispatched, revertReturned } from "./decide-bulk.ts"
 import { loadDecisionState } from "../load.ts"
 import { condition_labels } from "./schema.ts"
 import type { ItemRow } from "../lines/schema.ts"
-import { edit, item, path } from "../paths.ts"
+import { edit, fulfil, item, path } from "../paths.ts"
 import { itemResource } from "../resources.ts"
 import * as Shown from "../../kernel/answer-schema.ts"
 import { dispatchMeta, dispatchMetaShown } from "../responses.ts"
 import { type BulkDecided, bulkResult } from "../status/progress.ts"
 
-const actions = { dispatch: "Dispatch", return: "Return", adjust: "Adjust" } as const
+const actions = {
+  dispatch: "Dispatch",
+  return: "Return",
+  adjust: "Adjust",
+  revert_dispatch: "Revert dispatch",
+  revert_return: "Revert return"
+} as const
 const fields = {
   action: choice(actions, { required: true }),
   quantity: decimal({ scale: 2, min: "0.01", max: "1000000000", nullable: true }),
@@ -44,18 +51,29 @@ const acts: { readonly [A in keyof typeof actions]: Act } = {
           { received_by: sent.received_by ?? null, condition: sent.condition ?? null },
           context
         ),
+  // A new quantity is a new price: more than a warehouse may.
   adjust: (state, line, sent, context) =>
-    typeof sent.new_quantity !== "string"
-      ? required("new_quantity")
-      : adjustQuantity(state, line, sent.new_quantity, sent.reason ?? null, context)
+    !hasOnePermission(context.viewer, edit.permission)
+      ? Result.fail(forbidden(`This needs the permission ${edit.permission}.`))
+      : typeof sent.new_quantity !== "string"
+        ? required("new_quantity")
+        : adjustQuantity(state, line, sent.new_quantity, sent.reason ?? null, context),
+  revert_dispatch: (state, line, sent, context) =>
+    typeof sent.quantity !== "string"
+      ? required("quantity")
+      : revertDispatched(state, line, sent.quantity, sent.reason ?? null, context),
+  revert_return: (state, line, sent, context) =>
+    typeof sent.quantity !== "string"
+      ? required("quantity")
+      : revertReturned(state, line, sent.quantity, sent.reason ?? null, context)
 }
 
 export const bulkEndpoints: ReadonlyArray<Endpoint> = [
   command("PATCH", `${path}/{id}/items/{item}/fulfilment`, {
     answer: { item: Shown.row(() => itemResource), ...dispatchMetaShown },
     name: "opportunities.fulfil_item",
-    summary: "Dispatch, return or adjust a line counted in bulk",
-    ...edit,
+    summary: "Dispatch, return or adjust a line counted in bulk, or take a count back",
+    ...fulfil,
     params: item,
     mode: "create",
     fields,

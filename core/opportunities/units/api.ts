@@ -4,7 +4,18 @@
  */
 import { Effect } from "effect"
 import { command, type DecideContext, type Endpoint, type Input, type Streams } from "../../kernel/endpoint.ts"
-import { boolean, type Fields, integer, list, object, ref, text, type ValuesOf } from "../../kernel/field.ts"
+import {
+  boolean,
+  code,
+  type Fields,
+  integer,
+  list,
+  longText,
+  object,
+  ref,
+  text,
+  type ValuesOf
+} from "../../kernel/field.ts"
 import { lockStreams } from "../../kernel/engine.ts"
 import { invalid, notFound } from "../../kernel/rejection.ts"
 import { created, noContent, ok, renderById, viewContext, withMore } from "../../kernel/resource.ts"
@@ -17,8 +28,8 @@ import { acts, unitFields, when } from "./actions.ts"
 import { unitAlternatives } from "./alternatives.ts"
 import { allocate, deallocate } from "./decide.ts"
 import { loadDecisionState, type LoadOptions } from "../load.ts"
-import { asset_assignments } from "./schema.ts"
-import { asset, edit, item, one, path } from "../paths.ts"
+import { asset_assignments, condition_labels, good } from "./schema.ts"
+import { asset, fulfil, item, one, path } from "../paths.ts"
 import { assignmentResource } from "../resources.ts"
 import type { OpportunityRow } from "../schema.ts"
 import * as Shown from "../../kernel/answer-schema.ts"
@@ -43,7 +54,7 @@ const quickAllocate = command("POST", `${path}/{id}/quick_allocate`, {
   answer: opportunityShown,
   name: "opportunities.quick_allocate",
   summary: "Allocate many units to lines, all or none",
-  ...edit,
+  ...fulfil,
   params: one,
   streams: unitStreams((body) =>
     Array.isArray(body["allocations"])
@@ -125,7 +136,7 @@ const batch = <const B extends Fields & { readonly asset_ids: typeof asset_ids }
     answer: { ...opportunityShown, ...dispatchMetaShown },
     name: `opportunities.${name}`,
     summary,
-    ...edit,
+    ...fulfil,
     params: one,
     fields,
     split_by: "asset_ids",
@@ -174,6 +185,8 @@ const batches: ReadonlyArray<Endpoint> = [
       received_by: ref("users", { nullable: true }),
       return_store_id: ref("stores", { nullable: true }),
       finalise: boolean({ default: false }),
+      condition: code(condition_labels, { nullable: true, describe: "Of all of them; checks them, too" }),
+      damage_notes: longText({ nullable: true }),
       returned_at: when(),
       asset_ids
     },
@@ -184,8 +197,15 @@ const batches: ReadonlyArray<Endpoint> = [
       return moveUnits(
         state,
         moving,
-        sent.finalise === true
-          ? [back, checking(at, { condition: 0, checked_by: received_by, damage_notes: null })]
+        sent.finalise === true || typeof sent.condition === "number"
+          ? [
+              back,
+              checking(at, {
+                condition: sent.condition ?? good,
+                checked_by: received_by,
+                damage_notes: sent.damage_notes ?? null
+              })
+            ]
           : [back],
         context
       )
@@ -205,7 +225,7 @@ const allocateOne = command("POST", `${path}/{id}/items/{item}/assets`, {
   success_status: 201,
   name: "opportunities.allocate_asset",
   summary: "Allocate one unit to a line",
-  ...edit,
+  ...fulfil,
   params: item,
   streams: unitStreams((body) => [body["stock_level_id"]]),
   fields: { stock_level_id: ref("stock_levels", { required: true }) },
@@ -233,7 +253,7 @@ const moveOne = command("PATCH", `${path}/{id}/items/{item}/assets/{asset}`, {
   answer: unitShown,
   name: "opportunities.move_asset",
   summary: "Move one unit on its way",
-  ...edit,
+  ...fulfil,
   params: asset,
   mode: "create",
   fields: unitFields,
@@ -257,7 +277,7 @@ const moveOne = command("PATCH", `${path}/{id}/items/{item}/assets/{asset}`, {
 const release = command("DELETE", `${path}/{id}/items/{item}/assets/{asset}`, {
   name: "opportunities.deallocate_asset",
   summary: "Take a unit off its line again",
-  ...edit,
+  ...fulfil,
   params: asset,
   fields: { reason: text({ nullable: true, max: 1000 }) },
   facts: (input) =>

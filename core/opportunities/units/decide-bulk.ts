@@ -32,12 +32,16 @@ const moved = (
   set: Partial<ItemRow>,
   also: JsonObject,
   context: DecideContext,
-  held_back?: HeldBack
+  held_back?: HeldBack,
+  is_reverted = false
 ): BulkDecided =>
-  Result.map(promoteStatus(state, withLine(state.opportunity, line.id, set), [line.id], context), (events) => ({
-    events: [lineChanged(line, event, set, also), ...events],
-    result: { id: state.opportunity.header.id, item_id: line.id, _meta: held_back ?? null }
-  }))
+  Result.map(
+    promoteStatus(state, withLine(state.opportunity, line.id, set), [line.id], context, is_reverted),
+    (events) => ({
+      events: [lineChanged(line, event, set, also), ...events],
+      result: { id: state.opportunity.header.id, item_id: line.id, _meta: held_back ?? null }
+    })
+  )
 
 export const dispatchQuantity = (
   state: DecisionState,
@@ -54,7 +58,8 @@ export const dispatchQuantity = (
     if (isMore(dispatched_quantity, line.quantity))
       return yield* refuse(
         "quantity",
-        `The line asks for ${line.quantity}; ${line.dispatched_quantity} went out already.`
+        `${line.name}: the line asks for ${Number(line.quantity)}, ` +
+          `and ${Number(line.dispatched_quantity)} went out already.`
       )
     const held_back = yield* dispatchGate(state, [line.id], context)
     return yield* moved(
@@ -68,6 +73,10 @@ export const dispatchQuantity = (
     )
   })
 
+const goneAndBack = (line: ItemRow): string =>
+  `${line.name}: ${Number(line.dispatched_quantity)} went out and ` +
+  `${Number(line.returned_quantity)} came back already.`
+
 export const returnQuantity = (
   state: DecisionState,
   line: ItemRow,
@@ -80,12 +89,42 @@ export const returnQuantity = (
     yield* countable(state, line)
     const returned_quantity = sum(line.returned_quantity, quantity)
     if (isMore(returned_quantity, line.dispatched_quantity)) {
-      return yield* refuse(
-        "quantity",
-        `${line.dispatched_quantity} went out and ${line.returned_quantity} came back already.`
-      )
+      return yield* refuse("quantity", goneAndBack(line))
     }
     return yield* moved(state, line, "bulk_returned", { returned_quantity }, { quantity, ...about }, context)
+  })
+
+/** What was counted as gone by mistake never left. 422 on `quantity` for more than is out. */
+export const revertDispatched = (
+  state: DecisionState,
+  line: ItemRow,
+  quantity: string,
+  reason: string | null,
+  context: DecideContext
+): BulkDecided =>
+  Result.gen(function* () {
+    yield* requireTransition(state.opportunity.header, "check_in")
+    yield* countable(state, line)
+    const dispatched_quantity = sum(line.dispatched_quantity, `-${quantity}`)
+    if (isMore(line.returned_quantity, dispatched_quantity)) return yield* refuse("quantity", goneAndBack(line))
+    const about = { quantity, reason }
+    return yield* moved(state, line, "bulk_dispatch_reverted", { dispatched_quantity }, about, context, undefined, true)
+  })
+/** What was counted as back by mistake is still out. 422 on `quantity` for more than came back. */
+export const revertReturned = (
+  state: DecisionState,
+  line: ItemRow,
+  quantity: string,
+  reason: string | null,
+  context: DecideContext
+): BulkDecided =>
+  Result.gen(function* () {
+    yield* requireTransition(state.opportunity.header, "check_in")
+    yield* countable(state, line)
+    const returned_quantity = sum(line.returned_quantity, `-${quantity}`)
+    if (isMore("0", returned_quantity)) return yield* refuse("quantity", `${Number(line.returned_quantity)} came back.`)
+    const about = { quantity, reason }
+    return yield* moved(state, line, "bulk_return_reverted", { returned_quantity }, about, context, undefined, true)
   })
 
 /** A new quantity for the line, which is priced again. 422 on `new_quantity` below what was dispatched. */
@@ -101,7 +140,7 @@ export const adjustQuantity = (
     yield* inActiveVersion(line)
     yield* countable(state, line)
     if (isMore(line.dispatched_quantity, quantity))
-      return yield* refuse("new_quantity", `${line.dispatched_quantity} went out already.`)
+      return yield* refuse("new_quantity", `${Number(line.dispatched_quantity)} went out already.`)
     const recalculated = yield* recalculate(
       state,
       withLine(state.opportunity, line.id, { quantity }),

@@ -4,9 +4,11 @@ import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
 import type { NewEvent } from "../../kernel/event.ts"
 import { updatedEvent } from "../../kernel/crud-resource.ts"
 import { invalidField, type Rejection } from "../../kernel/rejection.ts"
+import { outOfServiceIn, outOfServiceText } from "../../service/service.ts"
 import { type StockLevelRow, stock_levels } from "../../stock/schema.ts"
 import { formatDecimal } from "../../values/decimal.ts"
 import { overlaps } from "../../values/period.ts"
+import { millisOf } from "../../values/time.ts"
 import { demandSettings, unitHeldText, conflictingHold, unitWindow } from "../demands.ts"
 import { type Opportunity, inActiveVersion, type DecisionState, unitsOf, withLine } from "../aggregate.ts"
 import { lineChanged } from "../lines/events.ts"
@@ -14,6 +16,7 @@ import { unitAllocated, unitChanged, unitDeallocated } from "./events.ts"
 import { allocated, type AssignmentRow, asset_assignments, checked_in, prepared } from "./schema.ts"
 import type { ItemRow } from "../lines/schema.ts"
 import { recalculate, unitName } from "../recalculate.ts"
+import { roomOf, unitsOfProduct } from "./parts.ts"
 import { requireTransition } from "../status/statuses.ts"
 import type { UnitDecided } from "../status/progress.ts"
 
@@ -48,7 +51,9 @@ const allocationRefusal = (
 ): string | undefined => {
   if (level === undefined) return "The selected stock level does not exist."
   const name = unitName(state, level.id)
-  if (line.item_id === null || level.product_id !== line.item_id) return `${name} is not a unit of the line's product.`
+  const settings = demandSettings(context.settings, context.now)
+  if (roomOf(state, line, level.product_id, settings) === 0 && level.product_id !== line.item_id)
+    return `${name} is not a unit of the line's product.`
   if (level.stock_category !== serialisedCategory) return `${name} is counted in bulk; only single units are allocated.`
   if (level.is_gone) return `${name} is no longer in stock.`
   if (level.given_back_at !== null) return `${name} went back to its supplier.`
@@ -56,7 +61,7 @@ const allocationRefusal = (
   if (store_id !== null && level.store_id !== store_id) return `${name} is at another store.`
   if (unitsOf(opportunity, line.id).some((unit) => unit.stock_level_id === level.id))
     return `${name} is on the line already.`
-  const window = unitWindow(state, opportunity, line, demandSettings(context.settings, context.now))
+  const window = unitWindow(state, opportunity, line, settings, level.product_id)
   if (
     (level.starts_at !== null && level.starts_at > window.starts_at) ||
     (level.ends_at !== null && level.ends_at < window.ends_at)
@@ -67,6 +72,8 @@ const allocationRefusal = (
       `${level.ends_at === null ? "on" : `to ${level.ends_at}`}.`
     )
   }
+  const out = outOfServiceIn(level.out_of_service, window, millisOf(context.now))
+  if (out !== undefined) return `${name} ${outOfServiceText(out.entry)}; release it first, or take another unit.`
   const unit_hold = conflictingHold(state.unit_holds, level.id, window, context.now)
   if (unit_hold !== undefined) return unitHeldText(name, unit_hold)
   const elsewhere = opportunity.units.find(
@@ -87,8 +94,34 @@ const overlapsUnit = (
   const line = opportunity.lines.find((one) => one.id === unit.opportunity_item_id)
   return (
     line !== undefined &&
-    overlaps(unitWindow(state, opportunity, line, demandSettings(context.settings, context.now)), window)
+    overlaps(
+      unitWindow(
+        state,
+        opportunity,
+        line,
+        demandSettings(context.settings, context.now),
+        state.levels.get(unit.stock_level_id)?.product_id
+      ),
+      window
+    )
   )
+}
+
+/** Why no more units of this one's product go on the line; undefined while there is room, and for what is no part. */
+const fullText = (
+  state: DecisionState,
+  opportunity: Opportunity,
+  line: ItemRow,
+  level: StockLevelRow | undefined,
+  context: DecideContext
+): string | undefined => {
+  const product_id = level?.product_id ?? line.item_id ?? 0
+  const is_part = product_id !== line.item_id
+  const room = roomOf(state, line, product_id, demandSettings(context.settings, context.now))
+  if ((is_part && room === 0) || unitsOfProduct(state, opportunity, line, product_id).length < room) return undefined
+  return is_part
+    ? `${line.name}: its kits take ${room} ${state.stocked.get(product_id)?.name ?? "units"} and have as many already.`
+    : `${line.name}: the line asks for ${Number(line.quantity)} and has as many units already.`
 }
 
 interface Allocation {
@@ -118,13 +151,9 @@ export const allocate = (
     for (const { line: before, stock_level_id, field, count_field } of wanted) {
       const line = opportunity.lines.find(({ id }) => id === before.id) ?? before
       yield* inActiveVersion(line)
-      const isFull = unitsOf(opportunity, line.id).length >= Math.ceil(Number(line.quantity))
-      if (isFull)
-        return yield* rejectField(
-          count_field,
-          `${line.name}: the line asks for ${line.quantity} and has as many units already.`
-        )
       const level = state.levels.get(stock_level_id)
+      const full = fullText(state, opportunity, line, level, context)
+      if (full !== undefined) return yield* rejectField(count_field, full)
       const reason = allocationRefusal(state, opportunity, line, level, context)
       if (reason !== undefined || level === undefined)
         return yield* rejectField(field, reason ?? "The selected stock level does not exist.")
@@ -221,10 +250,15 @@ export const substitute = (
     yield* requireTransition(opportunity.header, "allocate")
     const line = opportunity.lines.find(({ id }) => id === unit.opportunity_item_id)
     const without = { ...opportunity, units: opportunity.units.filter(({ id }) => id !== unit.id) }
+    const [before, next] = [state.levels.get(unit.stock_level_id), state.levels.get(stock_level_id)]
     const reason_against =
       line === undefined || unit.stock_level_id === stock_level_id
         ? `${unitName(state, stock_level_id)} is on the line already.`
-        : allocationRefusal(state, without, line, state.levels.get(stock_level_id), context)
+        : (allocationRefusal(state, without, line, next, context) ??
+          // A camera of a kit is not exchanged for its tripod.
+          (before !== undefined && before.product_id !== next?.product_id && next?.product_id !== line.item_id
+            ? `${unitName(state, stock_level_id)} is of another product than ${unitName(state, unit.stock_level_id)}.`
+            : undefined))
     if (reason_against !== undefined) return yield* rejectField("stock_level_id", reason_against)
     const after = {
       ...opportunity,

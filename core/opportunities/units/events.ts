@@ -1,7 +1,7 @@
 /** What happens to single units allocated to lines (rules/opportunities 9.1). */
 import type { NewEvent } from "../../kernel/event.ts"
 import type { AnyEventType } from "../../kernel/event-type.ts"
-import type { JsonObject } from "../../kernel/json.ts"
+import { isJsonObject, type JsonObject } from "../../kernel/json.ts"
 import { childEvents, pick } from "../event-families.ts"
 import { asset_assignments, type AssignmentRow } from "./schema.ts"
 
@@ -12,6 +12,14 @@ const asset_allocated = added("asset_allocated", "A unit was allocated to a line
   ...pick(row, ["opportunity_item_id", "stock_level_id"])
 }))
 export const unitAllocated = asset_allocated.make
+/** The stock levels of the assignments that these events make, by assignment: what is allocated now has no row. */
+export const levelsAllocated = (events: ReadonlyArray<NewEvent>): ReadonlyMap<number, number> =>
+  new Map(
+    events.flatMap(({ data, type }) => {
+      const row = type === asset_allocated.type.type ? data["assignment"] : undefined
+      return isJsonObject(row) ? [[Number(row["id"]), Number(row["stock_level_id"])] as const] : []
+    })
+  )
 
 const unit_changes = changes({
   asset_prepared: "A unit was prepared.",
@@ -25,8 +33,13 @@ const unit_changes = changes({
   asset_container_set: "A unit goes in a case.",
   asset_container_cleared: "A unit goes in no case."
 })
-/** What containers react to: a unit that left, and one that came back. */
-export const { asset_dispatched: unitDispatched, asset_returned: unitReturned } = unit_changes.kinds
+/** What containers react to: a unit that left, and one that came back. The workshop reacts to one that was checked. */
+export const {
+  asset_checked: unitChecked,
+  asset_dispatched: unitDispatched,
+  asset_returned: unitReturned,
+  asset_status_reverted: unitReverted
+} = unit_changes.kinds
 export type UnitChange = Parameters<typeof unit_changes.make>[1]
 /** `set`: the columns that change; `also`: what the activity shows beside them. */
 export const unitChanged = unit_changes.make

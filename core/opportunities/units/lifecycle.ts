@@ -10,6 +10,8 @@ import type { Rejection } from "../../kernel/rejection.ts"
 import { type Opportunity, inActiveVersion, type DecisionState, withLine, withUnit } from "../aggregate.ts"
 import { lineChanged } from "../lines/events.ts"
 import type { ItemRow } from "../lines/schema.ts"
+import { outOfServiceIn, outOfServiceText } from "../../service/service.ts"
+import { millisOf } from "../../values/time.ts"
 import { type UnitChange, unitChanged } from "./events.ts"
 import {
   allocated,
@@ -34,6 +36,8 @@ interface Step {
   readonly verb: string
   readonly set: Partial<AssignmentRow>
   readonly also?: JsonObject
+  /** Units in these statuses have made the step already, and are left as they are. */
+  readonly made_in?: ReadonlyArray<number>
 }
 export const preparing = (at: string): Step => ({
   event: "asset_prepared",
@@ -42,6 +46,8 @@ export const preparing = (at: string): Step => ({
   verb: "prepared",
   set: { status: prepared, prepared_at: at }
 })
+/** For a scan: whoever books a unit out has it ready. */
+export const preparingUnprepared = (at: string): Step => ({ ...preparing(at), made_in: [prepared] })
 export const unpreparing: Step = {
   event: "asset_preparation_reverted",
   move: "allocate",
@@ -131,6 +137,7 @@ export const moveUnits = (
     for (const { unit: before, field } of moving) {
       let unit = before
       for (const step of steps) {
+        if (step.made_in?.includes(unit.status) === true) continue
         if (!step.from.includes(unit.status)) {
           return yield* rejectField(
             field,
@@ -157,6 +164,9 @@ export const moveUnits = (
     }
     const follow = yield* promoteStatus(state, opportunity, line_ids, context)
     if (is_dispatch) for (const one of moving) yield* notOutElsewhere(state, one)
+    // What is damaged while it is out may still go on hire.
+    if (steps.some((step) => step.event === "asset_dispatched"))
+      for (const one of moving) yield* isInService(state, one, context)
     return {
       events: [...events, ...follow, ...allocatedCountChanged(state.levels, counts)],
       result: { id: header.id, assignment_id: moving[0]?.unit.id ?? null, _meta: held_back ?? null }
@@ -168,6 +178,21 @@ const notOutElsewhere = (state: DecisionState, { field, unit }: UnitMovement): R
   return holder === undefined
     ? Result.succeed(undefined)
     : rejectField(field, `${unitName(state, unit.stock_level_id)} is out with ${holder}; check it in there first.`)
+}
+/** 422 on the unit's field while it is out of service: what is broken or lost does not leave. */
+const isInService = (
+  state: DecisionState,
+  { field, unit }: UnitMovement,
+  { now }: DecideContext
+): Result.Result<void, Rejection> => {
+  const at = millisOf(now)
+  const out = outOfServiceIn(state.levels.get(unit.stock_level_id)?.out_of_service ?? [], { from: at, to: at }, at)
+  return out === undefined
+    ? Result.succeed(undefined)
+    : rejectField(
+        field,
+        `${unitName(state, unit.stock_level_id)} ${outOfServiceText(out.entry)}; release it first, or substitute it.`
+      )
 }
 const statusText = (status: number): string =>
   (assignment_statuses[status as keyof typeof assignment_statuses] ?? "").toLowerCase()

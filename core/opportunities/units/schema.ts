@@ -18,7 +18,10 @@ export const assignment_statuses = {
   [checked_in]: "Checked In",
   [finalised]: "Finalised"
 }
-export const condition_labels = { 0: "Good", 1: "Damaged", 2: "Missing" }
+export const good = 0,
+  damaged = 1,
+  missing = 2
+export const condition_labels = { [good]: "Good", [damaged]: "Damaged", [missing]: "Missing" }
 
 export const asset_assignments = table(
   "asset_assignments",

@@ -3,21 +3,17 @@ import { Effect, Option } from "effect"
 import * as Shown from "../../kernel/answer-schema.ts"
 import { command, type Endpoint, type Id, type Input } from "../../kernel/endpoint.ts"
 import { boolean } from "../../kernel/field.ts"
+import { later, withRules } from "../../kernel/later.ts"
 import { created, noContent, ok, renderById, type Status, viewContext } from "../../kernel/resource.ts"
 import { one, path, write } from "../paths.ts"
 import { purchaseOrderResource } from "../resources.ts"
 import { purchase_order_items, purchase_orders } from "../schema.ts"
-import {
-  cancelPurchaseOrder,
-  createPurchaseOrder,
-  deletePurchaseOrder,
-  sendPurchaseOrder,
-  updatePurchaseOrder
-} from "./decide.ts"
 import { cancelFactsOf, createFactsOf, sendFactsOf, updateFactsOf } from "./facts.ts"
 import { cancelFields, createFields, sendFields, updateFields } from "./fields.ts"
 import { purchaseOrderMail, PurchaseOrderMailer } from "./mailing.ts"
 import { purchaseOrderReads } from "./query.ts"
+
+const deciding = later(() => import("./decide.ts"))
 
 export const purchaseOrderShown = { purchase_order: Shown.row(() => purchaseOrderResource) }
 /** Of a sent one also whether a message goes to the supplier: without an address of theirs none does. */
@@ -35,8 +31,8 @@ const create = command("POST", path, {
   permission: "purchase_orders.create",
   fields: createFields,
   creates: [purchase_orders, purchase_order_items],
-  facts: (input) => createFactsOf(input, input.values),
-  decide: createPurchaseOrder,
+  facts: (input) => withRules(deciding, () => createFactsOf(input, input.values)),
+  decide: ({ known, rules }, input, context) => rules.createPurchaseOrder(known, input, context),
   respond: purchaseOrderAnswer(created)
 })
 const update = command("PUT", `${path}/{id}`, {
@@ -47,8 +43,8 @@ const update = command("PUT", `${path}/{id}`, {
   permission: "purchase_orders.edit",
   params: one,
   fields: updateFields,
-  facts: (input) => updateFactsOf(input.rows.id, input.values, input),
-  decide: updatePurchaseOrder,
+  facts: (input) => withRules(deciding, () => updateFactsOf(input.rows.id, input.values, input)),
+  decide: ({ known, rules }, input, context) => rules.updatePurchaseOrder(known, input, context),
   respond: purchaseOrderAnswer(ok)
 })
 const remove = command("DELETE", `${path}/{id}`, {
@@ -57,8 +53,8 @@ const remove = command("DELETE", `${path}/{id}`, {
   ability: write,
   permission: "purchase_orders.delete",
   params: one,
-  facts: () => Effect.void,
-  decide: (_facts, { rows }) => deletePurchaseOrder(rows.id),
+  facts: () => deciding,
+  decide: ({ deletePurchaseOrder }, { rows }) => deletePurchaseOrder(rows.id),
   respond: () => Effect.succeed(noContent)
 })
 const send = command("POST", `${path}/{id}/send`, {
@@ -69,8 +65,8 @@ const send = command("POST", `${path}/{id}/send`, {
   permission: "purchase_orders.send",
   params: one,
   fields: sendFields,
-  facts: ({ rows }) => sendFactsOf(rows.id),
-  decide: (facts, { rows, values }, context) => sendPurchaseOrder(rows.id, facts, values, context),
+  facts: ({ rows }) => withRules(deciding, () => sendFactsOf(rows.id)),
+  decide: ({ known, rules }, { rows, values }, context) => rules.sendPurchaseOrder(rows.id, known, values, context),
   result: purchaseOrderMail,
   respond: (mail, input) =>
     Effect.gen(function* () {
@@ -93,8 +89,9 @@ const cancel = command("POST", `${path}/{id}/cancel`, {
   permission: "purchase_orders.edit",
   params: one,
   fields: cancelFields,
-  facts: ({ rows }) => cancelFactsOf(rows.id),
-  decide: (facts, { rows, values }, context) => cancelPurchaseOrder(rows.id, facts, values.reason ?? null, context),
+  facts: ({ rows }) => withRules(deciding, () => cancelFactsOf(rows.id)),
+  decide: ({ known, rules }, { rows, values }, context) =>
+    rules.cancelPurchaseOrder(rows.id, known, values.reason ?? null, context),
   respond: purchaseOrderAnswer(ok)
 })
 

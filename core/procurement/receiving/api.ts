@@ -4,6 +4,7 @@ import * as Shown from "../../kernel/answer-schema.ts"
 import { command, type Endpoint, type Input } from "../../kernel/endpoint.ts"
 import { boolean, decimal, integer, list, text, timestamp } from "../../kernel/field.ts"
 import { wholeNumber } from "../../kernel/field-schema.ts"
+import { later, withRules } from "../../kernel/later.ts"
 import { ok, renderById, viewContext } from "../../kernel/resource.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { purchaseOrderAnswer, purchaseOrderShown } from "../orders/api.ts"
@@ -14,8 +15,9 @@ import { type GoodsResult, receiveGoods } from "./decide.ts"
 import { extendFactsOf, extendFields, extendHire } from "./extend.ts"
 import { receiveFactsOf } from "./facts.ts"
 import { receiveFields, returnFields } from "./fields.ts"
-import { giveBack } from "./give-back.ts"
 import { returnFactsOf } from "./give-back-facts.ts"
+
+const givingBack = later(() => import("./give-back.ts"))
 
 const receiptShown = {
   id: integer(),
@@ -97,8 +99,8 @@ const giveBackGoods = command("POST", `${path}/{id}/return`, {
   params: one,
   fields: returnFields,
   result,
-  facts: ({ now, rows }) => returnFactsOf(rows.id, now),
-  decide: (facts, { values }, context) => giveBack(facts, values, context),
+  facts: ({ now, rows }) => withRules(givingBack, () => returnFactsOf(rows.id, now)),
+  decide: ({ known, rules }, { values }, context) => rules.giveBack(known, values, context),
   respond: goodsAnswer
 })
 

@@ -10,6 +10,7 @@ import { container_items } from "../../packing/schema.ts"
 import { bulk, products } from "../../products/schema.ts"
 import { type StockLevelRow, stock_levels } from "../../stock/schema.ts"
 import { exact, type ExactNumber } from "../../values/decimal.ts"
+import { numberText } from "../../values/short-text.ts"
 import type { PurchaseOrderRow } from "../schema.ts"
 import { itemsOfOrder } from "./facts.ts"
 import { claimText, type UnitClaim } from "./claims.ts"
@@ -37,7 +38,7 @@ export const claimsOf = Effect.fnUntraced(function* (
   const jobs = new Map(
     (yield* store.getMany(opportunities, [
       ...new Set(claims.flatMap(({ opportunity_id }) => opportunity_id ?? []))
-    ])).map((row) => [row.id, `"${row.subject}" (opportunity ${row.number ?? row.id})`])
+    ])).map((row) => [row.id, `"${row.subject}" (order ${numberText(row.number, row.id)})`])
   )
   return claims.map((demand) => ({
     demand,

@@ -6,7 +6,7 @@ import { Effect, Result } from "effect"
 import type { Failure } from "../../kernel/endpoint.ts"
 import type { NewEvent } from "../../kernel/event.ts"
 import { dataOf } from "../../kernel/event-type.ts"
-import { lockStreams } from "../../kernel/engine.ts"
+import { lockIfFree } from "../../kernel/locks.ts"
 import { reaction } from "../../kernel/react.ts"
 import { Store } from "../../kernel/store/store.ts"
 import { opportunityStream } from "../../opportunities/event-families.ts"
@@ -83,7 +83,7 @@ const onOrderFacts = Effect.fnUntraced(function* (
   if (line_ids.length === 0) return { rows: [], standing: new Set(), lines: [] }
   const lines = yield* store.getMany(opportunity_items, line_ids)
   // Who changes another order for the same lines is waited for, and seen.
-  yield* lockStreams([...new Set(lines.map(({ opportunity_id }) => opportunityStream(opportunity_id)))])
+  yield* lockIfFree([...new Set(lines.map(({ opportunity_id }) => opportunityStream(opportunity_id)))])
   const others = yield* store.find(purchase_order_items, { opportunity_item_id: line_ids })
   const rows = [...new Map([...own, ...others].map((row) => [row.id, row])).values()]
   const orders = yield* store.getMany(purchase_orders, [

@@ -5,10 +5,10 @@ import type { WireCommand, WireError } from "../../protocol/wire.ts"
 /**
  * Pending, then accepted, rejected (a conflict) or held (not decided, as a command it depends on was refused). A person
  * drops a conflict, or has it recorded anew in one of the other ways; held commands are then recorded anew, too
- * (released).
+ * (released). A person takes a command back that was not sent yet (withdrawn).
  */
 export type ResolutionRecorded = "retried" | "amended" | "substituted" | "split" | "released"
-export type CommandState = "pending" | "accepted" | "rejected" | "held" | "dropped" | ResolutionRecorded
+export type CommandState = "pending" | "accepted" | "rejected" | "held" | "dropped" | "withdrawn" | ResolutionRecorded
 export const command_states: ReadonlyArray<CommandState> = [
   "pending",
   "accepted",
@@ -19,7 +19,8 @@ export const command_states: ReadonlyArray<CommandState> = [
   "amended",
   "substituted",
   "split",
-  "released"
+  "released",
+  "withdrawn"
 ]
 
 export interface OutboxCommand extends WireCommand {
@@ -32,6 +33,10 @@ export interface OutboxCommand extends WireCommand {
   readonly replaces: string | null
   /** The refused command it waits for, while it is held. */
   readonly cause: string | null
+  /** The run of the command line that recorded it; null for one of an earlier release. */
+  readonly run: string | null
+  /** The commands it takes back. */
+  readonly undoes: ReadonlyArray<string>
   /** Its outcome and what others changed meanwhile, worked out when its verdict was pulled. */
   readonly account: JsonObject | null
 }
@@ -48,6 +53,10 @@ export interface RecordedEffects {
   readonly events: ReadonlyArray<EventSummary>
   readonly rows: { readonly [row: string]: JsonObject }
 }
+/** What undoing a command needs: the rows it changed as they were before, by `table/key`, and those it made. */
+export interface DoneEffects extends RecordedEffects {
+  readonly made: ReadonlyArray<string>
+}
 /** What is stored about a command beside what is sent. */
 export interface CommandContext {
   readonly base?: number
@@ -56,6 +65,9 @@ export interface CommandContext {
   readonly named?: ReadonlyArray<string>
   /** When rows it names were made, by `table/id`. */
   readonly rows_seen?: { readonly [row: string]: string }
+  readonly run?: string
+  readonly done?: DoneEffects
+  readonly undoes?: ReadonlyArray<string>
   /** The conflict it resolves, and how: stored in the same transaction. */
   readonly replaces?: { readonly id: string; readonly how: ResolutionRecorded }
 }

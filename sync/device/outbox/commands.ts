@@ -58,6 +58,9 @@ export interface OutboxCommands {
   readonly filesNamed: () => { readonly unsettled: ReadonlySet<string>; readonly settled: ReadonlySet<string> }
 }
 
+/** Of the latest this many commands the outbox keeps what undoing them needs. */
+const undoable_commands_max = 500
+
 /** What is not sent, or waits for a person. */
 const unsettled_states: ReadonlySet<CommandState> = new Set(["pending", "rejected", "held"])
 /** State by state, each by the index, so that the whole history is not read for every command. */
@@ -86,12 +89,13 @@ export const openCommandStore = (
           `select coalesce((select max(n) from commands), 0) as n, coalesce((${highest_settled}), 0) as settled`
         )
         const n = Number(last!["n"]) + 1
-        const { base, recorded, replaces } = about
+        const { base, done, recorded, replaces, run, undoes = [] } = about
         const needs = trackDependencies(n, command.ids, about)
         const rows_seen = seenOf(about)
         const [payload, ids] = [JSON.stringify(command.payload), JSON.stringify(command.ids)]
         prepared(
-          "insert into commands (n, id, name, payload, ids, issued_at, needs, base, replaces, settled_before, outcome, rows_seen, checksum) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+          "insert into commands (n, id, name, payload, ids, issued_at, needs, base, replaces, settled_before, " +
+            "outcome, rows_seen, run, done, undoes, checksum) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         ).run(
           n,
           command.id,
@@ -105,8 +109,12 @@ export const openCommandStore = (
           Number(last!["settled"]),
           recorded === undefined ? null : JSON.stringify(recorded),
           JSON.stringify(rows_seen),
+          run ?? null,
+          done === undefined ? null : JSON.stringify(done),
+          JSON.stringify(undoes),
           checksumOf({ ...command, n, payload, ids })
         )
+        prepared("update commands set done = null where n = ?").run(n - undoable_commands_max)
         if (replaces !== undefined) resolveOne.run(replaces.how, replaces.id, replaces.how)
         takeIds(command.ids)
         return {

@@ -10,10 +10,17 @@ import { openDependencies, type OutboxDependencies } from "./dependencies.ts"
 import { openReopening, type OutboxReopening } from "./reopening.ts"
 import { decodeMetaRow } from "./rows.ts"
 import { openTables } from "./tables.ts"
+import { openWithdrawal, type OutboxWithdrawal } from "./withdrawal.ts"
 import { openOutcomes, type OutboxOutcomes } from "./outcomes.ts"
 
 export interface Outbox
-  extends OutboxCommands, OutboxOutcomes, OutboxLeases, Pick<OutboxDependencies, "creatorsOf">, OutboxReopening {
+  extends
+    OutboxCommands,
+    OutboxOutcomes,
+    OutboxLeases,
+    Pick<OutboxDependencies, "creatorsOf">,
+    OutboxReopening,
+    OutboxWithdrawal {
   readonly get: (key: string) => string | undefined
   readonly set: (key: string, value: string) => void
   readonly close: () => void
@@ -37,6 +44,7 @@ export const openOutbox = (db: DatabaseSync): Outbox => {
     ...openOutcomes(tables),
     ...leasing.leases,
     ...openReopening(tables, leasing, needs),
+    ...openWithdrawal(tables),
     creatorsOf: needs.creatorsOf,
     get: (key) => {
       const [row] = all("select value from meta where key = ?", key)

@@ -4,8 +4,8 @@
 import type { JsonObject } from "../../../core/kernel/json.ts"
 import type { WireCommand } from "../../protocol/wire.ts"
 import type { CommandOutcome } from "../outcomes/outcome.ts"
-import type { OutboxCommand, RecordedEffects } from "./command.ts"
-import { columns, decodeOutcome, decodeRecordedEffects } from "./rows.ts"
+import type { DoneEffects, OutboxCommand, RecordedEffects } from "./command.ts"
+import { columns, decodeDoneEffects, decodeOutcome, decodeRecordedEffects } from "./rows.ts"
 import type { OutboxTables } from "./tables.ts"
 
 export interface OutboxOutcomes {
@@ -29,6 +29,9 @@ export interface OutboxOutcomes {
   readonly seen: (n: number) => void
 }
 
+const redactedDone = (redact: (recorded: RecordedEffects) => RecordedEffects, done: DoneEffects): string =>
+  JSON.stringify({ ...redact({ events: done.events, rows: done.rows }), made: done.made } satisfies DoneEffects)
+
 /** Never changes a command's state. */
 export const openOutcomes = ({ all, kept, prepared, reading, sign, transaction }: OutboxTables): OutboxOutcomes => ({
   recordedOf: (n) => {
@@ -43,23 +46,25 @@ export const openOutcomes = ({ all, kept, prepared, reading, sign, transaction }
     })
   },
   redact: (how) => {
-    const due: Array<readonly [n: number, outcome: string | null, account: string | null]> = []
-    for (const { n, outcome, account } of all(
-      "select n, outcome, account from commands where outcome is not null or account is not null"
+    const due: Array<readonly [n: number, outcome: string | null, account: string | null, done: string | null]> = []
+    for (const { n, outcome, account, done } of all(
+      "select n, outcome, account, done from commands " +
+        "where outcome is not null or account is not null or done is not null"
     )) {
       const redacted = reading(
         () =>
           [
             outcome === null ? null : JSON.stringify(how.recorded(decodeRecordedEffects(outcome))),
-            account === null ? null : JSON.stringify(how.account(decodeOutcome(account)))
+            account === null ? null : JSON.stringify(how.account(decodeOutcome(account))),
+            done === null ? null : redactedDone(how.recorded, decodeDoneEffects(done))
           ] as const
       )
-      if (redacted[0] !== outcome || redacted[1] !== account) due.push([Number(n), ...redacted])
+      if (redacted[0] !== outcome || redacted[1] !== account || redacted[2] !== done) due.push([Number(n), ...redacted])
     }
     if (due.length > 0)
       transaction(() => {
-        for (const [n, outcome, account] of due)
-          prepared("update commands set outcome = ?, account = ? where n = ?").run(outcome, account, n)
+        for (const [n, outcome, account, done] of due)
+          prepared("update commands set outcome = ?, account = ?, done = ? where n = ?").run(outcome, account, done, n)
       })
     const { sent } = how
     if (sent !== undefined) {

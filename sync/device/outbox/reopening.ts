@@ -9,6 +9,9 @@ import type { OutboxDependencies } from "./dependencies.ts"
 import { columns, decodeLeaseRow, decodeWithdrawn } from "./rows.ts"
 import type { OutboxTables } from "./tables.ts"
 
+/** The name under which a number without content is sent: no server knows such a command, so that it is refused. */
+export const withdrawn_name = "withdrawn"
+
 export interface OutboxReopening {
   /**
    * The restored server has forgotten all commands after a number: those it had settled become pending again, and ids
@@ -78,7 +81,7 @@ export const openReopening = (
       .map(({ n, id, issued_at }): WireCommand => ({
         n,
         id,
-        name: "withdrawn",
+        name: withdrawn_name,
         payload: { params: {}, body: {} },
         ids: {},
         issued_at

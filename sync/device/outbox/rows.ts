@@ -8,7 +8,7 @@ import { wholeNumber } from "../../../core/kernel/field-schema.ts"
 import { jsonObject } from "../../../core/kernel/stored-schema.ts"
 import { decoderOf, jsonText, optionalDecoderOf } from "../../protocol/decode.ts"
 import { rowsSeen, wireError, wireIds, wirePayload } from "../../protocol/wire.ts"
-import { command_states, type OutboxCommand, type RecordedEffects } from "./command.ts"
+import { command_states, type DoneEffects, type OutboxCommand, type RecordedEffects } from "./command.ts"
 
 const jsonTextOrNull = <T>(schema: Schema.Codec<T>) => Schema.NullOr(jsonText(schema))
 const integerOrNull = Schema.NullOr(wholeNumber)
@@ -16,7 +16,7 @@ const textOrNull = Schema.NullOr(Schema.String)
 
 /** What is read of a command; `decodeCommandRow` reads rows of these columns. */
 export const columns =
-  "n, id, name, payload, ids, issued_at, state, error, needs, base, replaces, cause, account, rows_seen, checksum"
+  "n, id, name, payload, ids, issued_at, state, error, needs, base, replaces, cause, account, rows_seen, run, undoes, checksum"
 const commandRow = () =>
   Schema.Struct({
     n: wholeNumber,
@@ -32,7 +32,9 @@ const commandRow = () =>
     replaces: textOrNull,
     cause: textOrNull,
     account: jsonTextOrNull(jsonObject),
-    rows_seen: jsonText(rowsSeen)
+    rows_seen: jsonText(rowsSeen),
+    run: textOrNull,
+    undoes: jsonText(Schema.Array(Schema.String))
   })
 const decodeRow = decoderOf("a command", commandRow)
 /** What is wanted of a command when its file is damaged: what was sent, and its state. */
@@ -57,6 +59,16 @@ export const decodeRecordedEffects: (text: unknown) => RecordedEffects = decoder
         rows: Schema.Record(Schema.String, jsonObject)
       })
     )
+)
+/** What undoing a command needs (column `done`). */
+export const decodeDoneEffects: (text: unknown) => DoneEffects = decoderOf("what a command changed", () =>
+  jsonText(
+    Schema.Struct({
+      events: Schema.Array(Schema.Struct({ stream: Schema.String, type: Schema.String, data: jsonObject })),
+      rows: Schema.Record(Schema.String, jsonObject),
+      made: Schema.Array(Schema.String)
+    })
+  )
 )
 /** What became of a command (column `account`). */
 export const decodeOutcome = decoderOf("the outcome of a command", () => jsonText(jsonObject))

@@ -33,7 +33,10 @@ const added_columns = [
   "account text",
   "seen integer not null default 0",
   "rows_seen text not null default '{}'",
-  "checksum text"
+  "checksum text",
+  "run text",
+  "done text",
+  "undoes text not null default '[]'"
 ]
 /** The states of commands the server may still have to decide: no other copy of them exists. */
 const unsettled: ReadonlySet<unknown> = new Set(["pending", "rejected", "held"] satisfies ReadonlyArray<CommandState>)

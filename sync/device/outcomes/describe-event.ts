@@ -51,7 +51,7 @@ export const touchesOf = (
 export const isByOtherDevice = ({ replica_id }: DescriptionContext, event: StoredEvent): boolean =>
   event.replica_id !== replica_id
 
-const system_columns: ReadonlySet<string> = new Set(["id", "created_at", "updated_at"])
+const system_columns: ReadonlySet<string> = new Set(["id", "uuid", "created_at", "updated_at"])
 /** Whether a change of this column is shown to people: not of what the system keeps for itself. */
 export const isWorthShowing = (table: Table, column: string): boolean => {
   const field = table.columns[column]

@@ -207,6 +207,17 @@ const isClockAlone = (table: Table, column: string, shown: unknown, final: unkno
   )
 }
 
+/** A document with the command's own time in it told apart from other times: what is out of service since "now". */
+const withNow = (value: unknown, now: string): unknown =>
+  Array.isArray(value)
+    ? value.map((one: unknown) => (one === now ? "now" : withNow(one, now)))
+    : isJsonObject(value)
+      ? Object.fromEntries(Object.entries(value).map(([key, one]) => [key, one === now ? "now" : withNow(one, now)]))
+      : value
+
+/** Numbers of documents, which the server alone gives: one given for the first time is no other than was shown. */
+const server_numbers: ReadonlySet<string> = new Set(["number", "document_number"])
+
 /**
  * Columns of one row: `mine` as the command set them here, `theirs` as its confirmed events did (undefined where those
  * are not here), `seen` the row when the command was recorded, `now` the row today.
@@ -221,7 +232,10 @@ const columnDifferences = (
   return [...new Set([...Object.keys(mine), ...Object.keys(theirs)])].flatMap((column) => {
     const shown = column in mine ? mine[column] : seen?.[column]
     const final = column in theirs ? theirs[column] : now?.[column]
-    return shown === undefined || isSameValue(shown, final) || isClockAlone(table, column, shown, final, clocks)
+    return shown === undefined ||
+      (shown === null && server_numbers.has(column)) ||
+      isSameValue(withNow(shown, clocks.here), withNow(final, clocks.there)) ||
+      isClockAlone(table, column, shown, final, clocks)
       ? []
       : [
           {

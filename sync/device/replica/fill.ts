@@ -10,6 +10,7 @@ import { insert, type Key, type RowChange } from "../../../core/kernel/row-chang
 import type { StoredEvent } from "../../../core/kernel/event.ts"
 import { journal, scrubEarlierEvents } from "../../../core/kernel/journal.ts"
 import { createTable } from "../../../core/kernel/store/dialect.ts"
+import { searchIndexAnew } from "../../../core/kernel/store/search-index.ts"
 import { quote } from "../../../core/kernel/store/statement.ts"
 import { Store, type StoreShape } from "../../../core/kernel/store/store.ts"
 import type { Table } from "../../../core/kernel/table.ts"
@@ -35,7 +36,7 @@ const asideOf = (catalogue: Catalogue, generation: number): ReadonlyMap<Table, T
       (aside = new Map(
         [...catalogue.tables, journal].map((table) => [
           table,
-          { ...table, name: `fill${generation}_${table.name}`, no_overlap: [] }
+          { ...table, name: `fill${generation}_${table.name}`, no_overlap: [], searched: undefined }
         ])
       ))
     )
@@ -178,8 +179,9 @@ export const swapTables = Effect.fnUntraced(function* (catalogue: Catalogue, fil
   for (const [table, aside] of asideOf(catalogue, filling.generation)) {
     yield* store.run(`drop table if exists ${quote(table.name)}`)
     yield* store.run(`alter table ${quote(aside.name)} rename to ${quote(table.name)}`)
-    for (const statement of createTable(table, "sqlite"))
+    for (const statement of createTable({ ...table, searched: undefined }, "sqlite"))
       if (statement.startsWith("create trigger")) yield* store.run(statement)
+    for (const statement of searchIndexAnew(table)) yield* store.run(statement)
   }
   for (const local of ["undo", "stalled", "incoming"]) yield* store.run(`delete from ${local}`)
   yield* store.run("delete from replica_meta where key = 'filling'")

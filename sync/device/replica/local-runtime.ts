@@ -53,8 +53,8 @@ export const localRuntime = ({
   )
   return {
     runtime,
-    decide: Effect.fnUntraced(function* (call: EndpointCall, id: string, ids: OutboxCommand["ids"]) {
-      used.clear()
+    decide: Effect.fnUntraced(function* (call: EndpointCall, id: string, ids: OutboxCommand["ids"], continues = false) {
+      if (!continues) used.clear()
       return yield* decideInSavepoint(call, { command_id: id, replica_id, ids })
     })
   }

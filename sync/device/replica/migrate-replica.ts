@@ -3,6 +3,7 @@
  * that was filled from rows lacks the events for that: columns of the same name and type are copied, and the next sync
  * fills it anew. So it does where the journal holds redacted events, which show what the earlier release let through.
  */
+import { searchTable } from "../../../core/kernel/store/search-index.ts"
 import { Effect } from "effect"
 import type { Catalogue } from "../../../core/kernel/catalogue.ts"
 import type { StoredEvent } from "../../../core/kernel/event.ts"
@@ -70,6 +71,7 @@ const isThere = (store: StoreShape, table: string) =>
 const asideName = (table: Table): string => `before_${table.name}`
 
 const setAside = Effect.fnUntraced(function* (store: StoreShape, table: Table) {
+  if (table.searched !== undefined) yield* store.run(`drop table if exists ${quote(searchTable(table))}`)
   if (!(yield* isThere(store, table.name))) return
   const indexes_and_triggers = yield* store.run<{ type: string; name: string }>(
     "select type, name from sqlite_master where tbl_name = ? and type in ('index', 'trigger') and sql is not null",

@@ -7,7 +7,7 @@ import type { CommandRuntime } from "../../../core/kernel/command-runtime.ts"
 import type { Failure } from "../../../core/kernel/endpoint.ts"
 import type { EndpointCall, Outcome } from "../../../core/kernel/engine.ts"
 import { isJsonObject } from "../../../core/kernel/json.ts"
-import { Rejection } from "../../../core/kernel/rejection.ts"
+import { bodyOf, Rejection, statusOf } from "../../../core/kernel/rejection.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import type { WireCommand } from "../../protocol/wire.ts"
@@ -16,6 +16,7 @@ import { redactionOfOutbox } from "../outbox/redact-outbox.ts"
 import type { CommandContext, OutboxCommand } from "../outbox/command.ts"
 import { refuseWhileMissing, saveLastRun } from "../recovery/missing-commands.ts"
 import { readMeta } from "./local-tables.ts"
+import { changedRows, lastImage } from "./images.ts"
 import { toPatch } from "./patch.ts"
 import { runDue } from "./pending-commands.ts"
 import { type QueryResult, relaxedDurability, type ReplicaParts, type Rerecording } from "./replica-parts.ts"
@@ -27,6 +28,14 @@ class Planned extends Error {
   constructor(outcome: Outcome) {
     super("planned")
     this.outcome = outcome
+  }
+}
+/** The same for several commands, of which some may have been refused. */
+class PlannedSeries extends Error {
+  readonly answers: ReadonlyArray<QueryResult>
+  constructor(answers: ReadonlyArray<QueryResult>) {
+    super("planned")
+    this.answers = answers
   }
 }
 const eventsOf = ({ events }: Outcome) => events.map(({ stream, type, data }) => ({ stream, type, data }))
@@ -65,6 +74,40 @@ export const recordCommand = (
     )
   )
 
+/**
+ * What several commands would come to one after the other, each decided on what those before it would have done; a
+ * refusal changes nothing for the next. Nothing is recorded.
+ */
+export const planSeries = (
+  parts: ReplicaParts,
+  calls: ReadonlyArray<EndpointCall>
+): Effect.Effect<ReadonlyArray<QueryResult>, Failure, Store | CommandRuntime> =>
+  Effect.flatMap(Store, (store) => store.transaction(planInside(parts, calls))).pipe(
+    Effect.catchDefect((defect) =>
+      defect instanceof PlannedSeries ? Effect.succeed(defect.answers) : Effect.die(defect)
+    )
+  )
+const planInside = Effect.fnUntraced(function* (
+  parts: ReplicaParts,
+  calls: ReadonlyArray<EndpointCall>
+): Effect.fn.Return<ReadonlyArray<QueryResult>, Failure, Store | CommandRuntime> {
+  yield* refuseWhileMissing(parts.outbox)
+  yield* runDue(parts)
+  const answers: Array<QueryResult> = []
+  for (const [at, call] of calls.entries()) {
+    const planned = parts.decide(call, parts.commandId(), {}, at > 0).pipe(
+      Effect.map((outcome): QueryResult => ({ ...outcome.answer, events: eventsOf(outcome) })),
+      Effect.catch((failure) =>
+        failure instanceof Rejection
+          ? Effect.succeed<QueryResult>({ status: statusOf[failure.kind], body: bodyOf(failure) })
+          : Effect.fail(failure)
+      )
+    )
+    answers.push(yield* planned)
+  }
+  return yield* Effect.die(new PlannedSeries(answers))
+})
+
 const recordInside = Effect.fnUntraced(function* (
   parts: ReplicaParts,
   call: EndpointCall,
@@ -76,6 +119,7 @@ const recordInside = Effect.fnUntraced(function* (
   yield* runDue(parts)
   const id = parts.commandId()
   const rows = yield* rowsOfPath(call.endpoint, call.params)
+  const images_before = yield* lastImage
   const { decided, outcome } = yield* decidePatch(parts, call, id, again?.ids ?? {})
   if (plan) return yield* Effect.die(new Planned(outcome))
   const [first] = outcome.events
@@ -89,15 +133,19 @@ const recordInside = Effect.fnUntraced(function* (
     ...(files === undefined ? {} : { files })
   }
   const references = referencesOfCommand(call.endpoint, payload)
+  const recordedHere = redactionOfOutbox(catalogue, redactionFor(catalogue, call.viewer, replica_id)).recorded
+  const done = yield* changedRows(images_before)
   const about: CommandContext = {
     base: Number((yield* readMeta(yield* Store, "position")) ?? 0),
     named: references.map(rowReference),
     rows_seen: yield* rowPreconditions(catalogue, references),
-    recorded: redactionOfOutbox(catalogue, redactionFor(catalogue, call.viewer, replica_id)).recorded({
-      events: eventsOf(outcome),
-      rows
-    }),
-    ...(again === undefined ? {} : { replaces: { id: again.replaces, how: again.how } })
+    recorded: recordedHere({ events: eventsOf(outcome), rows }),
+    ...(again?.replaces === undefined ? {} : { replaces: again.replaces }),
+    ...(again?.undoes === undefined ? {} : { undoes: again.undoes }),
+    ...(parts.run === undefined ? {} : { run: parts.run }),
+    ...(done === undefined
+      ? {}
+      : { done: { ...recordedHere({ events: eventsOf(outcome), rows: done.rows }), made: done.made } })
   }
   const kept = yield* Effect.sync(() =>
     outbox.append({ id, name: call.endpoint.name, payload, ids: outcome.ids, issued_at: first.recorded_at }, about)

@@ -27,6 +27,8 @@ export interface ReplicaOptions {
   readonly viewer: Effect.Effect<Viewer, Failure, Store>
   /** The server's public address. */
   readonly public_url?: () => string
+  /** Names the run of the program that records here: what it recorded is undone together. */
+  readonly run?: string
   /** Called between steps that a crash may separate; tests throw here. */
   readonly at?: (step: string) => void
 }
@@ -36,21 +38,23 @@ export interface ReplicaParts extends ReplicaOptions {
   readonly decide: (
     call: EndpointCall,
     id: string,
-    ids: OutboxCommand["ids"]
+    ids: OutboxCommand["ids"],
+    /** It follows another one that is not recorded: the ids that one used are not used again. */
+    continues?: boolean
   ) => Effect.Effect<Outcome, Failure, Store | CommandRuntime>
 }
 export interface QueryResult extends Answer {
   readonly command?: { readonly n: number; readonly id: string }
   readonly events?: ReadonlyArray<{ readonly stream: string; readonly type: string; readonly data: JsonObject }>
 }
-/**
- * A command recorded anew to resolve a conflict: it keeps the ids of the old one, so that what builds on them stays
- * valid.
- */
+/** How a command is recorded that stands for others. */
 export interface Rerecording {
-  readonly replaces: string
-  readonly how: ResolutionRecorded
+  /** The ids it uses first: those of the command it replaces, so that what builds on them stays valid. */
   readonly ids: WireCommand["ids"]
+  /** The conflict it resolves, and how. */
+  readonly replaces?: { readonly id: string; readonly how: ResolutionRecorded }
+  /** The commands it takes back. */
+  readonly undoes?: ReadonlyArray<string>
 }
 export interface PulledEvents {
   readonly events: ReadonlyArray<StoredEvent>
@@ -68,6 +72,8 @@ export interface Replica {
    */
   readonly open: LocalEffect<void>
   readonly ask: (request: Request, plan: boolean, again?: Rerecording) => LocalEffect<QueryResult>
+  /** What these commands would come to one after the other; nothing is recorded. */
+  readonly plan: (requests: ReadonlyArray<Request>) => LocalEffect<ReadonlyArray<QueryResult>>
   /** Applies what was pulled, in one transaction. */
   readonly apply: (pulled: PulledEvents) => LocalEffect<{ readonly applied: number; readonly settled: number }>
   /**
@@ -77,6 +83,10 @@ export interface Replica {
   readonly settle: (settled: ReadonlyArray<SettledCommand>) => LocalEffect<void>
   /** The server began a new history: what it sends is kept apart and replaces the old one when it is complete. */
   readonly restart: LocalEffect<void>
+  /** Takes back all that is provisional and decides again what is still pending: after commands were withdrawn. */
+  readonly rebase: LocalEffect<void>
+  /** The pending commands, by number, that would no longer hold here without these; nothing is changed. */
+  readonly stalledWithout: (ids: ReadonlyArray<string>) => LocalEffect<ReadonlyArray<number>>
   /**
    * Filling from rows, beside what there is; `lay` gives how far it has come, and undefined once the rows are in place.
    */

@@ -23,7 +23,8 @@ import { migrateTables } from "./migrate-replica.ts"
 import { hasDueCommands, redecide, runDue, unsettled } from "./pending-commands.ts"
 import { revertProvisional } from "./provisional.ts"
 import { applyHere, applyPage, applyStaged, saveVerdicts } from "./pull.ts"
-import { recordCommand } from "./record-command.ts"
+import type { EndpointCall } from "../../../core/kernel/engine.ts"
+import { planSeries, recordCommand } from "./record-command.ts"
 import {
   type PulledEvents,
   type QueryResult,
@@ -76,6 +77,7 @@ const open = Effect.fnUntraced(function* (parts: ReplicaParts) {
   if (!(yield* tablesAreCurrent(catalogue))) yield* migrateTables(catalogue)
   yield* settleOutbox(parts)
   yield* purge(redactOutbox(parts))
+  yield* rebase(parts)
   if (yield* hasDueCommands(outbox)) yield* relaxedDurability(store.transaction(runDue(parts)))
 })
 
@@ -106,6 +108,22 @@ const ask = Effect.fnUntraced(function* (
   return yield* recordCommand(parts, { ...found, request, viewer }, plan, again)
 })
 
+const plan = Effect.fnUntraced(function* (
+  parts: ReplicaParts,
+  requests: ReadonlyArray<Request>
+): Effect.fn.Return<ReadonlyArray<QueryResult>, Failure, Store | CommandRuntime> {
+  const viewer = yield* parts.viewer
+  const calls: Array<EndpointCall> = []
+  for (const request of requests) {
+    const found = match(parts.catalogue, request.method, request.path)
+    if (found instanceof Rejection) return yield* found
+    if (found.endpoint.server_only || found.endpoint.kind === "query")
+      return yield* Effect.die(new Error(`${found.endpoint.name} cannot be planned here`))
+    calls.push({ ...found, request, viewer })
+  }
+  return yield* planSeries(parts, calls)
+})
+
 const apply = Effect.fnUntraced(function* (parts: ReplicaParts, pulled: PulledEvents) {
   const store = yield* Store
   const result = yield* store.transaction(
@@ -132,6 +150,51 @@ const settle = Effect.fnUntraced(function* (parts: ReplicaParts, settled: Readon
     })
   )
   yield* settleOutbox(parts)
+})
+
+/** The outbox forgets that it is due once the replica has it: a crash between the two repeats it. */
+const rebase = Effect.fnUntraced(function* (parts: ReplicaParts) {
+  if (!parts.outbox.isRebaseDue()) return
+  const store = yield* Store
+  yield* store.transaction(
+    Effect.gen(function* () {
+      yield* revertProvisional(parts.catalogue)
+      yield* writeMeta(store, "run_n", "0")
+      yield* redecide(parts, yield* unsettled(parts.outbox))
+    })
+  )
+  parts.outbox.rebased()
+})
+
+/** Ends a transaction in which something was only tried out. */
+class TriedOut extends Error {
+  readonly stalled: ReadonlyArray<number>
+  constructor(stalled: ReadonlyArray<number>) {
+    super("tried out")
+    this.stalled = stalled
+  }
+}
+const stalledNumbers = Effect.gen(function* () {
+  const rows = yield* (yield* Store).run<{ n: number }>("select n from stalled order by n")
+  return rows.map(({ n }) => n)
+})
+const stalledWithout = Effect.fnUntraced(function* (
+  parts: ReplicaParts,
+  ids: ReadonlyArray<string>
+): Effect.fn.Return<ReadonlyArray<number>, Failure, Store | CommandRuntime> {
+  const store = yield* Store
+  const before = new Set(yield* stalledNumbers)
+  const tried = store.transaction(
+    Effect.gen(function* () {
+      const left = (yield* unsettled(parts.outbox)).filter(({ id }) => !ids.includes(id))
+      yield* revertProvisional(parts.catalogue)
+      yield* redecide(parts, left)
+      return yield* Effect.die(new TriedOut(yield* stalledNumbers))
+    })
+  )
+  return yield* Effect.catchDefect(tried, (defect) =>
+    defect instanceof TriedOut ? Effect.succeed(defect.stalled.filter((n) => !before.has(n))) : Effect.die(defect)
+  )
 })
 
 const fillPage = Effect.fnUntraced(function* (
@@ -167,6 +230,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     runtime,
     open: open(parts),
     ask: (request, plan, again) => ask(parts, request, plan, again),
+    plan: (requests) => plan(parts, requests),
     apply: (pulled) => apply(parts, pulled),
     settle: (settled) => settle(parts, settled),
     fill: {
@@ -176,6 +240,8 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
       drop: Effect.flatMap(Store, (store) => store.transaction(dropFill))
     },
     restart,
+    rebase: rebase(parts),
+    stalledWithout: (ids) => stalledWithout(parts, ids),
     position: readReplicaPosition,
     stalled: Effect.gen(function* () {
       const rows = yield* (yield* Store).run<{ n: number; error: string }>("select n, error from stalled order by n")

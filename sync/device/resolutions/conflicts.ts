@@ -5,35 +5,29 @@
  * and a resolved conflict names its successor.
  */
 import { catalogue } from "../../../core/catalogue.ts"
-import type { Alternative, Request } from "../../../core/kernel/endpoint.ts"
+import type { Effect } from "effect"
+import type { Alternative, Failure, Request } from "../../../core/kernel/endpoint.ts"
+import type { Store } from "../../../core/kernel/store/store.ts"
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"
 import type { WireCommand, WireError } from "../../protocol/wire.ts"
 import { readOutcome } from "../outcomes/outcome.ts"
-import {
-  type Change,
-  changeInWords,
-  type Difference,
-  differenceInWords,
-  type OverwrittenField,
-  overwrittenInWords
-} from "../outcomes/wording.ts"
-import { isRefusal, payloadOf, commandRequest, rowsOf } from "../recovery/lost-rows.ts"
+import { type Change, changeInWords, type Difference, type OverwrittenField } from "../outcomes/wording.ts"
+import { isRefusal, payloadOf, commandRequest } from "../recovery/lost-rows.ts"
 import { referencesOfCommand, rowReference } from "../replica/references.ts"
 import type { Outbox } from "../outbox/outbox.ts"
 import type { OutboxCommand, ResolutionRecorded } from "../outbox/command.ts"
 import type { Rerecording, QueryResult } from "../replica/replica.ts"
 import { findAlternatives, replaceableReference, withId } from "./alternatives.ts"
 import { dependentsOf, nextStepOf, pendingRestFor, summaryOf } from "./blocked-commands.ts"
+import type { About } from "../../../core/conflicts/about.ts"
+import { intentOf } from "../../../core/conflicts/intent.ts"
+import { type HireDates, settleByOrder } from "../../../core/conflicts/settle.ts"
+import type { CommandReport } from "./reports.ts"
 import { splitCommand } from "./split.ts"
+import { type AskFacts, refusedOf, type Resolution, waysOut } from "./ways-out.ts"
 
 export type { Change, Difference, OverwrittenField }
-export type ResolutionKind = "retry" | "amend" | "substitute" | "split" | "drop"
-export interface Resolution {
-  readonly way: ResolutionKind
-  /** What to type. */
-  readonly command: string
-  readonly says: string
-}
+export type { About, CommandReport, Resolution }
 export interface BlockedCommand {
   readonly id: string
   readonly n: number
@@ -49,6 +43,9 @@ export interface Conflict {
   readonly name: string
   /** What it does, in words. */
   readonly summary: string
+  /** What its person wanted, in a sentence: whose order, which goods, how many, when. */
+  readonly intent: string
+  readonly about: About
   readonly payload: WireCommand["payload"]
   readonly issued_at: string
   /** The API's own error. */
@@ -59,18 +56,18 @@ export interface Conflict {
   /** Commands that build on it and wait for it. */
   readonly held: ReadonlyArray<BlockedCommand>
 }
-/** An accepted command that overwrote others' values, or whose outcome is not what was shown here. */
-export interface CommandReport {
-  readonly id: string
-  readonly n: number
-  readonly name: string
-  readonly summary: string
-  readonly issued_at: string
-  readonly merged: ReadonlyArray<OverwrittenField>
-  readonly differences: ReadonlyArray<Difference>
+/** A report with what its command was about. */
+export interface NamedReport extends CommandReport {
+  readonly intent: string
+  readonly about: About
 }
 export type ResolutionRequest =
   | { readonly retry: true }
+  /** Ask for so many instead; "free": for what is free of each line that is short. */
+  | { readonly reduce_to: number | "free" }
+  | { readonly dates: HireDates }
+  /** Put what is short on the waiting list instead. */
+  | { readonly waitlist: true }
   | { readonly amend: JsonObject }
   /** Another row in place of the refused one: the one with this id, or the first that can be had. */
   | { readonly substitute: number | true }
@@ -90,6 +87,10 @@ export interface ConflictParts {
   readonly commandId: () => string
   /** The present instant. */
   readonly now: () => string
+  /** Reads the replica's rows. */
+  readonly read: <A>(reading: Effect.Effect<A, Failure, Store>) => Promise<A>
+  /** Whose device it is. */
+  readonly user_id: () => number
 }
 /** With more conflicts than this the resolutions are not tried out: all that are possible in principle are listed. */
 const tried_max = 25
@@ -97,12 +98,33 @@ const tried_max = 25
 export const conflictsOver = (parts: ConflictParts) => {
   const { outbox } = parts
   const recorder = recorderOver(parts)
+  const intentOfCommand = (command: OutboxCommand) =>
+    parts.read(intentOf(refusedOf(outbox, command), parts.user_id(), parts.now()))
   return {
-    list: async (): Promise<ReadonlyArray<Conflict>> => {
+    /** `facts` answers reads about stock where somebody knows better than the replica: the server. */
+    list: async (facts: AskFacts = (request) => parts.ask(request, false)): Promise<ReadonlyArray<Conflict>> => {
       const found: Array<Conflict> = []
       const refused = outbox.byState("rejected")
-      for (const command of refused)
-        found.push(conflictOf(outbox, command, await resolutionsOf(parts, command, refused.length <= tried_max)))
+      const out = {
+        outbox,
+        facts,
+        fits: recorder.fits,
+        alternatives: (one: OutboxCommand) => alternativesFor(parts, one)
+      }
+      for (const command of refused) {
+        const { about, intent } = await intentOfCommand(command)
+        const ways = await waysOut(out, command, about, refused.length <= tried_max)
+        found.push({ ...conflictOf(outbox, command, ways), about, intent })
+      }
+      return found
+    },
+    /** The reports with what their commands were about. */
+    named: async (reports: ReadonlyArray<CommandReport>): Promise<ReadonlyArray<NamedReport>> => {
+      const found: Array<NamedReport> = []
+      for (const report of reports) {
+        const command = outbox.find(report.id)
+        if (command !== undefined) found.push({ ...report, ...(await intentOfCommand(command)) })
+      }
       return found
     },
     release: () => releaseHeld(outbox, recorder),
@@ -117,14 +139,7 @@ export const conflictsOver = (parts: ConflictParts) => {
       if ("drop" in how) return drop(outbox, recorder, command, how.with_dependants === true)
       const answer = await resolveAnew(parts, recorder, command, how)
       return answer.status >= 400 ? answer : { ...answer, released: await releaseHeld(outbox, recorder) }
-    },
-    told: (all: boolean): ReadonlyArray<CommandReport> =>
-      outbox
-        .told(all)
-        .map(reportOf)
-        // One that was refused once, and accepted by a server put back from a backup, has only what changed then.
-        .filter(({ merged, differences }) => merged.length + differences.length > 0),
-    seen: (n: number): void => outbox.seen(n)
+    }
   }
 }
 export type Conflicts = ReturnType<typeof conflictsOver>
@@ -150,7 +165,7 @@ const recorderOver = ({ ask, outbox }: ConflictParts): Recorder => {
     const request = commandRequest(outbox, command, body)
     return isRefusal(request)
       ? request
-      : ask(request, plan, { replaces: command.id, how, ids: outbox.leasedAmong(command, ids) })
+      : ask(request, plan, { replaces: { id: command.id, how }, ids: outbox.leasedAmong(command, ids) })
   }
   return {
     record: (command, body, how, ids = command.ids) => rerecord(command, body, false, how, ids),
@@ -162,7 +177,11 @@ const alternativesFor = ({ ask, outbox }: ConflictParts, command: OutboxCommand)
     ask(request, false)
   )
 
-const conflictOf = (outbox: Outbox, command: OutboxCommand, ways_out: ReadonlyArray<Resolution>): Conflict => {
+const conflictOf = (
+  outbox: Outbox,
+  command: OutboxCommand,
+  ways_out: ReadonlyArray<Resolution>
+): Omit<Conflict, "about" | "intent"> => {
   const { id, n, name, payload, issued_at, error, account } = command
   return {
     id,
@@ -185,66 +204,6 @@ const blockedCommand = ({ id, n, name, payload, issued_at, error }: OutboxComman
   issued_at,
   error
 })
-const reportOf = ({ id, n, name, issued_at, account }: OutboxCommand): CommandReport => {
-  const { merged = [], differences = [] } = readOutcome(catalogue, account)
-  return {
-    id,
-    n,
-    name,
-    summary: summaryOf(name),
-    issued_at,
-    merged: merged.map((one) => overwrittenInWords(catalogue, one)),
-    differences: differences.map((one) => differenceInWords(catalogue, one))
-  }
-}
-
-/** The resolutions a person may choose from; with `try_out` only those that would be accepted here now. */
-const resolutionsOf = async (
-  parts: ConflictParts,
-  command: OutboxCommand,
-  try_out: boolean
-): Promise<ReadonlyArray<Resolution>> => {
-  const { outbox } = parts
-  const { fits } = recorderOver(parts)
-  const { body } = command.payload
-  const type = `flightcase sync resolve ${command.n}`
-  const { lost } = rowsOf(outbox, command, body)
-  const fits_now = try_out && (await fits(command, body))
-  const is_searched = try_out && !fits_now && lost.length === 0
-  const alternatives = is_searched ? await alternativesFor(parts, command) : []
-  const part = is_searched ? await splitCommand(command, (one) => fits(command, one)) : undefined
-  const ways: Array<Resolution> = []
-  if (lost.length === 0 && (!try_out || fits_now))
-    ways.push({
-      way: "retry",
-      command: `${type} --retry`,
-      says: fits_now ? "record it again as it is: here it holds now" : "record it again as it is"
-    })
-  if (alternatives.length > 0) {
-    const names = alternatives.slice(0, 5).map(({ name }) => name)
-    const more = alternatives.length > names.length ? " and more" : ""
-    ways.push({
-      way: "substitute",
-      command: `${type} --substitute`,
-      says: `take another unit; free are ${names.join(", ")}${more}`
-    })
-  }
-  if (part !== undefined) ways.push({ way: "split", command: `${type} --split`, says: part.says })
-  if (Object.keys(body).length > 0 && lost.every((row) => row.field !== undefined))
-    ways.push({
-      way: "amend",
-      command: `${type} --set FIELD=VALUE`,
-      says: "record it again with other values; --edit opens an editor, --amend takes JSON"
-    })
-  const builds_on_it = outbox.heldBy(command.id).length > 0
-  ways.push({
-    way: "drop",
-    command: `${type} --drop`,
-    says: builds_on_it ? "give it up; --with-dependants gives up what builds on it, too" : "give it up"
-  })
-  return ways
-}
-
 /** Carries out a resolution that records the command anew. */
 const resolveAnew = async (
   parts: ConflictParts,
@@ -254,6 +213,20 @@ const resolveAnew = async (
 ): Promise<QueryResult> => {
   if ("split" in how) return split(parts, recorder, command)
   if ("substitute" in how) return substitute(parts, recorder, command, how.substitute)
+  if ("reduce_to" in how || "dates" in how || "waitlist" in how)
+    return settleByOrder(
+      {
+        fields: catalogue.endpoint(command.name)?.fields ?? {},
+        drop: () => parts.outbox.resolve(command.id, "dropped"),
+        ask: (request) => parts.ask(request, false),
+        retry: (body) =>
+          body === undefined
+            ? recorder.record(command, command.payload.body, "retried")
+            : recorder.record(command, body, "amended", idsForAmended(command, body))
+      },
+      refusedOf(parts.outbox, command),
+      how
+    )
   const answer = await ("amend" in how
     ? recorder.record(command, how.amend, "amended", idsForAmended(command, how.amend))
     : recorder.record(command, command.payload.body, "retried"))

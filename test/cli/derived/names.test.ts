@@ -14,7 +14,6 @@ import { mapperFor, readMapping } from "../../../cli/commands/import/mapping.ts"
 import { separatorIn } from "../../../cli/commands/import/source.ts"
 import { oneLine, padded, widthOf, truncateToWidth } from "../../../cli/output/text.ts"
 import { tableText, column } from "../../../cli/output/table.ts"
-import { parseDay, parseMomentIn } from "../../../cli/parse-time.ts"
 import { queryPart } from "../../../cli/query.ts"
 
 const endpoints = await allEndpoints()
@@ -38,7 +37,8 @@ describe("the nouns of the API", () => {
       .map(({ method, path }) => `${method} ${path}`)
     expect(
       unreached.filter(
-        (one) => !/ (\/(calendar|d|files|metrics|docs)\b|\/api\/v1\/(sync|webhooks\/inbound)\/|.*\.\w+$)/.test(one)
+        (one) =>
+          !/ (\/(board|calendar|d|files|metrics|docs)\b|\/api\/v1\/(sync|webhooks\/inbound)\/|.*\.\w+$)/.test(one)
       )
     ).toEqual([])
   })
@@ -97,29 +97,6 @@ describe("words on the command line", () => {
     expect(queryPart("page=2")).toEqual(["page", "2"])
     expect(queryPart("q[name_eq]=x")).toEqual(["q[name_eq]", "x"])
   })
-})
-
-describe("times", () => {
-  it.each([
-    ["2026-07-01T09:00", "Europe/London", "2026-07-01T09:00:00+01:00"],
-    ["2026-01-01T09:00", "Europe/London", "2026-01-01T09:00:00+00:00"],
-    ["2026-07-01", "America/New_York", "2026-07-01T00:00:00-04:00"],
-    ["2026-07-01 09:00", "Asia/Kolkata", "2026-07-01T09:00:00+05:30"],
-    ["2026-07-01T09:00Z", "Europe/London", "2026-07-01T09:00Z"],
-    ["2026-07-01T09:00+02:00", "Europe/London", "2026-07-01T09:00+02:00"],
-    // The hour the clock skips: the moment it jumps. The hour it repeats: the first.
-    ["2026-03-29T01:30", "Europe/London", "2026-03-29T02:00:00+01:00"],
-    ["2026-10-25T01:30", "Europe/London", "2026-10-25T01:30:00+01:00"]
-  ])("%s on the clock of %s is %s", (text, zone, expected) =>
-    expect(parseMomentIn(text, zone, "--from")).toBe(expected)
-  )
-  it.each(["tomorrow", "2026-02-30", "2026-07-01T25:00", "01.07.2026", ""])(
-    "%j is neither a date nor a time",
-    (text) => {
-      expect(() => parseMomentIn(text, "UTC", "--from")).toThrow("--from")
-      expect(() => parseDay(text, "--date")).toThrow("--date")
-    }
-  )
 })
 
 describe("numbers of other systems", () => {

@@ -23,6 +23,42 @@ it("leaves ids whole, as they are there to be copied, and cuts the other columns
   expect(text).toMatch(/^ID +STATUS +ATTEMPTS +NEXT +MEANING +ERROR\n/)
   expect(text).toContain("…")
 })
+it("cuts no date, and says the numbers of orders as people do", async () => {
+  const { inWords } = await import("../../../cli/output/labels.ts")
+  const short = {
+    date: "2027-07-01",
+    last_date: "2027-07-04",
+    product_name: "A moving head with a long name of its own",
+    requested_quantity: 4,
+    available: 0,
+    shortfall: 4,
+    on_order_quantity: 0,
+    severity: 4,
+    opportunity: {
+      number: "0000000001",
+      name: "Summer ball of the philharmonic society",
+      state_name: "Order",
+      member: { name: "Acme Events of Bristol" }
+    }
+  }
+  const { text } = bodyText({ shortages: [short] }, { ...terminal, columns: 120 }, inWords)
+  const [, row = ""] = text.split("\n")
+  expect(row).toMatch(/^2027-07-01 {2}2027-07-04 /)
+  expect(row).toMatch(/ 1 {2}/)
+  expect(row).not.toContain("0001")
+})
+it("shows what is held of a product under STOCK, and how it is kept in words", async () => {
+  const { inWords } = await import("../../../cli/output/labels.ts")
+  const held = [{ quantity_held: "4.00" }, { quantity_held: "2.00" }]
+  const { text } = bodyText(
+    { products: [{ id: 1, name: "Lamp", stock_method: 2, stock_levels: held }] },
+    terminal,
+    inWords
+  )
+  const [titles = "", row = ""] = text.split("\n")
+  expect(row.slice(0, titles.indexOf("STOCK") + 5)).toMatch(/ 6$/)
+  expect(row.slice(titles.indexOf("METHOD"))).toMatch(/^Serialised/i)
+})
 it("gives an event and its id two titles", () => {
   const rows = [{ id: 1, event: "member.created", event_id: "msg_1", source_id: 3 }]
   expect(tableText(columnsSeen(rows), rows, terminal).split("\n")[0]).toBe("ID  EVENT           EVENT ID  SOURCE")

@@ -175,9 +175,9 @@ describe("labels of the command line", () => {
       code: "CASE-0008",
       sealed_at: expect.any(String)
     })
-    expect((await tool("containers", "manifest", "CASE-0008")).out.split("\n")[0]).toBe(
-      "Case 8, accessories\t\tMoving head in a case\tMH-004\t\tMH-004"
-    )
+    const lines = (await tool("containers", "manifest", "CASE-0008")).out.split("\n")
+    expect(lines[0]).toBe("name\tCase 8, accessories")
+    expect(lines).toContain("Case 8, accessories\t\tMoving head in a case\tMH-004\t\tMH-004")
     const seen = await run(place, ["container", "manifest", "CASE-0008"], {
       env: { FLIGHTCASE_TTY: "1", COLUMNS: "90" }
     })

@@ -433,6 +433,8 @@ describe("a manifest as a page", () => {
     store_id: 1,
     status: "sealed",
     scan_mode: "strict",
+    seal_broken_at: null,
+    seal_broken_reason: null,
     sealed_at: "2027-07-01T08:00:00.000Z",
     notes: name,
     is_compliant: false,

@@ -225,6 +225,20 @@ describe.each(engines)("availability on %s", (engine) => {
         { opportunity_item: 1 }
       ])
     })
+    it("a unit that was checked at the moment it came back never waited for its check", async () => {
+      const P = await business.units(S, 1)
+      await demandOver(app, P.id, S, 1, "06-10", "06-16T10:00", {
+        asset_id: P.units[0]!,
+        phase: "closed",
+        is_active: false,
+        pending_checkin: false,
+        returned_at: "2026-06-16T10:00:00.000Z",
+        checked_at: "2026-06-16T10:00:00.000Z"
+      })
+      const found = await range(P.id, "2026-06-15", "2026-06-18")
+      expect(found.slots.map((slot: any) => slot.demand_breakdown)).toEqual([{}, {}, {}])
+      expect(found.slots.map((slot: any) => slot.pending_checkin_quantity)).toEqual([0, 0, 0])
+    })
     it("a product whose last stock level was deleted or moved away is 0 of 0 where it was, and unknown where it never was", async () => {
       const [T, U] = [await business.store(), await business.store()]
       const P = await business.units(T, 1),

@@ -107,15 +107,19 @@ describe("availability for a line", () => {
       demands: [demandFixture(3, "07-01", "07-04")]
     })
     const order = { opportunity_id: 44, is_order: true }
-    expect(lineShortage(given, line(5, "07-01", "07-04"), order, 2, 1)).toEqual({
+    expect(lineShortage(given, line(2, "07-01", "07-04"), order, 1)).toEqual({
       opportunity_item_id: 900,
       opportunity_id: 44,
       product_id: P,
       product_name: "Wedge",
       store_id: S,
+      date: "2026-07-01",
+      last_date: "2026-07-03",
       requested_quantity: 2,
+      available: -1,
       available_quantity: 0,
       shortfall: 2,
+      severity: 3,
       remaining_shortfall: 1,
       on_order_quantity: 1,
       tracking_type: "serialised",

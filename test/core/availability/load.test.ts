@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { loadSnapshots } from "../../../core/availability/load.ts"
-import { availabilityOfLines } from "../../../core/availability/lines-query.ts"
+import { snapshotsForLines } from "../../../core/availability/lines-query.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { type App, engines, openApp } from "../../app.ts"
 import { demandOver } from "../stock-demands.ts"
@@ -106,10 +106,10 @@ describe.each(engines)("books loaded on %s", (engine) => {
       starts_at: at("07-01"),
       ends_at: at("07-03")
     }))
-    expect(await statements(availabilityOfLines(lines, context))).toBeLessThanOrEqual(6)
+    expect(await statements(snapshotsForLines(lines, context))).toBeLessThanOrEqual(6)
   })
   it("are none for stores that do not exist", async () => {
     expect((await app.run(loadSnapshots({ store_ids: [99_999], product_ids: [1], window }, context))).size).toBe(0)
-    expect(await app.run(availabilityOfLines([], context))).toEqual([])
+    expect(await app.run(snapshotsForLines([], context))).toEqual(new Map())
   })
 })

@@ -87,6 +87,8 @@ describe.each(engines)("availability under orders on %s", (engine) => {
         available_for_item: 1,
         shortage_quantity: 2,
         has_shortage: true,
+        shortfall: 2,
+        product_name: expect.any(String),
         from: "2026-08-01T09:00:00.000Z",
         to: "2026-08-03T17:00:00.000Z"
       }

@@ -427,7 +427,10 @@ describe.each(engines)("availability over many days on %s", (engine) => {
     expect((await ends("2026-07-08")).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
     const longer = await ends("2026-07-10")
     expect(longer.map(errorKeys)).toEqual(refused.map((key) => [422, [key]]))
-    for (const [at, { body }] of longer.entries()) expect(body.errors[refused[at]!][0]).toContain(" 7 days")
+    for (const [at, { body }] of longer.entries()) {
+      expect(body.errors[refused[at]!][0]).toContain(" 7 days")
+      expect(body.errors[refused[at]!][0]).toContain("availability.span_max_days")
+    }
     const fits = { store_id: S, lines: [{ product_id: P.id }], from: "2026-07-01", until: "2026-07-05" }
     expect(
       errorKeys(await app.call("POST", "/api/v1/availability/earliest_fit", { ...fits, duration_days: 8 }))

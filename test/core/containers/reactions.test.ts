@@ -121,16 +121,37 @@ describe("units booked out and in", () => {
     )
   const booking = (as_case: CaseProduct, ...happened: ReadonlyArray<NewEvent>) =>
     decide(unitsBooked, happened, (facts) => ({
-      around: { targets: facts.find(containers, {}).map(({ id }) => target(facts, id, as_case)), units: units(facts) },
+      around: {
+        targets: facts.find(containers, {}).map(({ id }) => target(facts, id, as_case)),
+        units: units(facts),
+        still_out: new Map()
+      },
+      orders: new Map([[order, "0000000012"]]),
       unitOf: new Map([...[1, 2].map((id) => 500 + id), housing].map((id) => [10_000 + id, id]))
     }))
   const packed = (more: Partial<ContainerRow> = {}) =>
     given(container(7, more), item(1, 7), item(2, 7), unit(1), unit(2))
 
+  const broken = (id: number, unit_name = "unit 502"): NewEvent => ({
+    stream: `container:${id}`,
+    type: "container.unsealed",
+    data: {
+      id,
+      status: "open",
+      unsealed_at: decided_at,
+      unsealed_by_user_id: 1,
+      unsealed_reason: `unit scanned out to order 0000000012: ${unit_name}`
+    }
+  })
   it("one of two leaves its box, which stays", () => {
     packed()
       .when(booking(of("transport"), out(501)))
       .thenEvents(...left(1, 7))
+  })
+  it("what leaves a sealed box breaks its seal, which is recorded with the order", () => {
+    packed({ status: "sealed" })
+      .when(booking(of("transport"), out(501)))
+      .thenEvents(broken(7, "unit 501"), ...left(1, 7))
   })
   it("the last of a box ends it, also where all leave at once", () => {
     given(container(7), item(1, 7), unit(1))
@@ -175,10 +196,10 @@ describe("units booked out and in", () => {
       .thenNothing()
     packed({ status: "sealed" })
       .when(booking(of("hybrid", [51]), out(501), out(502)))
-      .thenEvents(...left(2, 7))
+      .thenEvents(broken(7), ...left(2, 7))
     given(container(7, { status: "sealed" }), item(2, 7), unit(2))
       .when(booking(of("hybrid", [51]), out(502)))
-      .thenEvents(...left(2, 7))
+      .thenEvents(broken(7), ...left(2, 7))
   })
   it("a kit comes back with its case from its own order only", () => {
     const away: Partial<ContainerRow> = { status: "dispatched", opportunity_id: order, dispatched_at: given_at }

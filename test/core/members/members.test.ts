@@ -66,6 +66,7 @@ describe.each(engines)("members on %s", (engine) => {
       global_location_number: null,
       is_cash: false,
       is_on_stop: false,
+      credit_limit: null,
       rating: null,
       owned_by: null,
       price_category_id: null,

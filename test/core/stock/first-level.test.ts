@@ -51,6 +51,8 @@ const level = (product_id: number, store_id: number, id = 1_001): NewEvent => ({
     ends_at: null,
     custom_fields: {},
     is_gone: false,
+    out_of_service: [],
+    service_state: "in_service",
     is_sub_hired: false,
     given_back_at: null,
     purchase_order_item_id: null

@@ -3,13 +3,13 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { catalogue } from "../../../core/catalogue.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { hasOnePermission, type Viewer } from "../../../core/kernel/viewer.ts"
-import { systemRoles } from "../../../core/users/permissions.ts"
+import { permissionsOfRole } from "../../../core/users/permissions.ts"
 import { roles, users } from "../../../core/users/schema.ts"
 import { ownerEvents } from "../../../core/users/seed.ts"
 import { viewerOf } from "../../../core/users/viewer.ts"
 import { type App, engines, openApp, owner, viewerWith } from "../../app.ts"
 
-const role = (name: string) => systemRoles.find((one) => one.name === name)!.permissions
+const role = permissionsOfRole
 
 describe("the roles that are there from the start", () => {
   it("Admin may everything, Operations Manager everything but settings, users and roles", () => {
@@ -19,6 +19,7 @@ describe("the roles that are there from the start", () => {
       "users",
       "roles"
     ])
+    expect(role("Operations Manager")).toContain("opportunities.fulfil")
     for (const key of [
       "costs.view",
       "invoices.issue",
@@ -35,7 +36,7 @@ describe("the roles that are there from the start", () => {
   it("Sales sells", () => {
     expect([...role("Sales")].sort()).toEqual(
       [
-        ...["access", "view", "create", "edit", "delete"].map((one) => `opportunities.${one}`),
+        ...["access", "view", "create", "edit", "delete", "fulfil"].map((one) => `opportunities.${one}`),
         ...["access", "view", "create", "edit", "delete", "complete"].map((one) => `activities.${one}`),
         ...["access", "view", "create", "edit", "delete", "issue", "void", "credit"].map((one) => `invoices.${one}`),
         ...["access", "view", "create", "edit", "delete"].map((one) => `members.${one}`),
@@ -44,7 +45,11 @@ describe("the roles that are there from the start", () => {
         "shortages.view",
         "shortages.resolve",
         "products.view",
-        "reports.view"
+        "reports.view",
+        "availability.view",
+        "stock.view",
+        "kits.view",
+        "containers.view"
       ].sort()
     )
   })
@@ -65,7 +70,10 @@ describe("the roles that are there from the start", () => {
         "shortages.resolve",
         "purchase_orders.view",
         "purchase_orders.receive",
-        "documents.view"
+        "documents.view",
+        "opportunities.view",
+        "opportunities.fulfil",
+        "activities.view"
       ].sort()
     )
   })

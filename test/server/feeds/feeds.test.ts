@@ -114,7 +114,16 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
     }
     const { feedUrl } = await import("../../../server/feeds/signature.ts")
     expect(
-      (await read(feedUrl(public_url, "key-of-the-tests-which-is-long", { scope: "user", user_id: 999 }, 999))).status
+      (
+        await read(
+          feedUrl(
+            public_url,
+            "key-of-the-tests-which-is-long",
+            { scope: "user", user_id: 999, kinds: ["activities"] },
+            999
+          )
+        )
+      ).status
     ).toBe(404)
   })
 
@@ -237,5 +246,163 @@ describe.each(engines)("calendar feeds on %s", (engine: Engine) => {
       await listening.stop(0)
       rmSync(folder, { recursive: true })
     }
+  })
+
+  describe("with orders", () => {
+    let order: number, seller: number, seller_token: string, mover_token: string
+    const exported = async (query: string, token?: string) =>
+      await server.ask(`/api/v1/calendar_feeds/export?${query}`, token === undefined ? {} : { token })
+    const somebody = async (name: string, role: string): Promise<readonly [number, string]> => {
+      const { id } = await made("users", { name, email: `${name}@hire.example`, roles: [role], active: true }, "user")
+      return [id, (await made("tokens", { name, abilities: ["*"], user_id: id }, "token")).secret]
+    }
+    beforeAll(async () => {
+      ;[seller, seller_token] = await somebody("seller", "Sales")
+      ;[, mover_token] = await somebody("mover", "Warehouse")
+      await server.ask("/api/v1/stores/1", { method: "PUT", json: { timezone: "Europe/London" } })
+      const customer = await made("members", { name: "Acme Events", membership_type: "organisation" }, "member")
+      const place = await made(
+        `members/${customer.id}/addresses`,
+        { street: "1 High Street", city: "Leeds" },
+        "address"
+      )
+      const owned_by = (await server.ask(`/api/v1/users/${seller}`)).body.user.member_id
+      const opportunity = await made(
+        "opportunities",
+        {
+          subject: "Summer Gala",
+          store_id: 1,
+          member_id: customer.id,
+          owned_by,
+          delivery_address_id: place.id,
+          starts_at: "2026-07-01T08:00:00Z",
+          ends_at: "2026-07-03T22:59:59Z"
+        },
+        "opportunity"
+      )
+      order = opportunity.id
+      await server.ask(`/api/v1/opportunities/${order}/items`, { json: { name: "Crew", unit_price: "10.00" } })
+      for (const move of ["convert_to_quotation", "convert_to_order"]) {
+        const got = await server.ask(`/api/v1/opportunities/${order}/${move}`, { json: {} })
+        expect(got.status, got.text).toBe(200)
+      }
+      await made("opportunities", { subject: "Only a draft", starts_at: "2026-07-05T08:00:00Z" }, "opportunity")
+    })
+
+    it("shows what is chosen and nothing else", async () => {
+      expect(subjects((await exported("")).text)).toEqual(["Of Alice", "Of the owner"])
+      expect(subjects((await exported("with=orders")).text)).toEqual(["1 Summer Gala (Acme Events)"])
+      expect(subjects((await exported("with=returns,dispatch")).text)).toEqual([
+        "Out: 1 Summer Gala (Acme Events)",
+        "Back: 1 Summer Gala (Acme Events)"
+      ])
+      expect(subjects((await exported("with[]=activities&with[]=dispatch")).text)).toEqual([
+        "Out: 1 Summer Gala (Acme Events)",
+        "Of Alice",
+        "Of the owner"
+      ])
+      expect((await exported("with=parties")).body.errors).toHaveProperty("with.0")
+      expect(subjects((await exported(`with=orders&user_id=${seller}`)).text)).toHaveLength(1)
+      expect(subjects((await exported(`with=orders&user_id=${alice}`)).text)).toEqual([])
+    })
+    it("shows it to whoever may see it", async () => {
+      expect((await exported("with=orders", seller_token)).text).toContain("LOCATION:1 High Street\\, Leeds\r\n")
+      expect((await exported("with=orders", mover_token)).status).toBe(200)
+      const looking = await made("roles", { name: "Looks on", permissions: ["activities.view"] }, "role")
+      const [, looker] = await somebody("looker", looking.name)
+      expect([(await exported("", looker)).status, (await exported("with=orders", looker)).status]).toEqual([200, 403])
+      const planning = await made("roles", { name: "Plans", permissions: ["opportunities.view"] }, "role")
+      const [planner_id, planner] = await somebody("planner", planning.name)
+      const seen = await exported("with=orders", planner)
+      expect([(await exported("", planner)).status, seen.status]).toEqual([403, 200])
+      expect(seen.text).toContain("Acme Events")
+      expect(seen.text).not.toContain("High Street")
+      const narrow = await made(
+        "tokens",
+        { name: "n", abilities: ["opportunities:read"], user_id: planner_id },
+        "token"
+      )
+      const activities_only = await made(
+        "tokens",
+        { name: "a", abilities: ["activities:read"], user_id: seller },
+        "token"
+      )
+      expect((await exported("with=orders", narrow.secret)).status).toBe(200)
+      expect((await exported("with=orders", activities_only.secret)).status).toBe(403)
+    })
+    it("signs addresses for it, everybody's orders to whoever may see them, and closes altered ones", async () => {
+      const listed = (await server.ask("/api/v1/calendar_feeds?with=returns,dispatch", { token: mover_token })).body
+        .calendar_feeds
+      expect(listed.map((one: any) => [one.scope, one.with, one.name])).toEqual([
+        ["user", ["dispatch", "returns"], "Flightcase — mover: Dispatch, Returns"],
+        ["all", ["dispatch", "returns"], "Flightcase — All Dispatch, Returns"]
+      ])
+      const url: string = listed[1].url
+      expect(url).toContain("/calendar/feed.ics?with=dispatch,returns&signature=")
+      const got = await read(url)
+      expect([got.status, subjects(got.text).length]).toEqual([200, 2])
+      expect((await read(url, { "if-none-match": got.headers["etag"]! })).status).toBe(304)
+      for (const [at, altered] of [
+        url.replace("dispatch,returns", "dispatch"),
+        url.replace("dispatch,returns", "returns,dispatch"),
+        url.replace("dispatch,returns", "activities,dispatch,returns"),
+        url.replace("with=dispatch,returns&", ""),
+        `${url}&with=orders`,
+        `${url}&x=1`
+      ].entries())
+        expect((await server.ask(target(altered), { token: null, from: `192.0.2.${150 + at}` })).status, altered).toBe(
+          403
+        )
+      const both = (await server.ask("/api/v1/calendar_feeds?with=activities,orders", { token: seller_token })).body
+      expect(both.calendar_feeds.map(({ scope }: any) => scope)).toEqual(["user"])
+    })
+    it("keeps the UIDs of an order and says when it was cancelled", async () => {
+      const uids = async (): Promise<ReadonlyArray<string>> =>
+        eventsIn((await exported("with=orders,dispatch,returns")).text).map(
+          (event) => `${String(event.getFirstPropertyValue("uid"))} ${String(event.getFirstPropertyValue("status"))}`
+        )
+      const names = [`order-${order}`, `order-${order}-dispatch`, `order-${order}-return`].map(
+        (uid) => `${uid}@hire.example`
+      )
+      expect(await uids()).toEqual(names.map((uid) => `${uid} CONFIRMED`))
+      await server.ask(`/api/v1/opportunities/${order}/change_status`, { json: { status: 6 } })
+      expect(await uids()).toEqual(names.map((uid) => `${uid} CANCELLED`))
+      await server.ask(`/api/v1/opportunities/${order}/reinstate`, { json: {} })
+      expect(await uids()).toEqual(names.map((uid) => `${uid} CONFIRMED`))
+    })
+    it("is the same on a device, of whoever it is", async () => {
+      const listening: Listening = await listenOn({
+        host: "127.0.0.1",
+        port: 0,
+        log: silentLog,
+        answer: server.app.answer
+      })
+      for (const token of [owner_token, seller_token, mover_token]) {
+        const folder = mkdtempSync(join(tmpdir(), "flightcase-feeds-"))
+        const device = await enrolDevice(folder, {
+          name: "d",
+          url: listening.url,
+          token,
+          device: `d ${token.slice(0, 6)}`
+        })
+        try {
+          const query = [["with", "orders,dispatch,returns,activities"]] as const
+          const here = await device.ask({
+            method: "GET",
+            path: "/api/v1/calendar_feeds/export",
+            query,
+            body: undefined
+          })
+          const there = await exported("with=orders,dispatch,returns,activities", token)
+          const stamped = /^DTSTAMP:.*\r\n/gm
+          expect(String(here.content?.text).replace(stamped, "")).toBe(there.text.replace(stamped, ""))
+          expect(there.text).toContain("High Street")
+        } finally {
+          await device.close()
+          rmSync(folder, { recursive: true })
+        }
+      }
+      await listening.stop(0)
+    })
   })
 })

@@ -14,7 +14,8 @@ import { engines } from "../../app.ts"
 import { serve, type Serving } from "../serving.ts"
 
 const hour = 3_600_000
-const start = Date.parse("2026-11-22T12:00:00.000Z")
+/** Long after these tests are run: the server's own timed works go by the real clock, and remove nothing of then. */
+const start = Date.parse("2066-11-22T12:00:00.000Z")
 
 describe.each(engines)("collection of files on %s", (engine) => {
   let server: Serving

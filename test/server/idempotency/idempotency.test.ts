@@ -54,6 +54,31 @@ describe.each(engines)("POSTs under an Idempotency-Key on %s", (engine) => {
     expect(await journalled()).toBe(events)
     expect(await total("Lighting")).toBe(1)
   })
+  it("count a scan once that a scanner sends again because the answer never came", async () => {
+    const made = async (path: string, json: object) =>
+      Object.values((await server.ask(path, { method: "POST", json })).body)[0] as { id: number }
+    const product = await made("/api/v1/products", { name: "Cable", product_type: "rental", sku: "CBL" })
+    await made(`/api/v1/stock_levels`, { product_id: product.id, store_id: 1, quantity_held: "100" })
+    const when = { starts_at: "2031-06-01T09:00:00Z", ends_at: "2031-06-03T09:00:00Z" }
+    const deal = await made(deals, { subject: "Scanned", store_id: 1, ...when })
+    await made(`${deals}/${deal.id}/items`, { name: "Cable", item_id: product.id, quantity: 10 })
+    for (const step of ["convert_to_quotation", "convert_to_order"])
+      expect((await server.ask(`${deals}/${deal.id}/${step}`, { method: "POST", json: {} })).status).toBe(200)
+    const sent = async () => {
+      const { body } = await server.ask(`${deals}/${deal.id}?include=items`)
+      return body.opportunity.items[0].dispatched_quantity
+    }
+    const key = fresh(),
+      scan = { direction: "out", code: "CBL", quantity: 4 },
+      path = `${deals}/${deal.id}/scan`
+    const first = await post(key, scan, {}, path)
+    const again = await post(key, scan, {}, path)
+    expect([first.status, again.status], first.text).toEqual([200, 200])
+    expect(again.text).toBe(first.text)
+    expect(await sent()).toBe("4.00")
+    await post(fresh(), scan, {}, path)
+    expect(await sent()).toBe("8.00")
+  })
   it("are refused for another body, another path or another query under the same key (conventions J2)", async () => {
     const key = fresh()
     await post(key, { subject: "Audio" })

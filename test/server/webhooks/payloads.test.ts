@@ -47,6 +47,9 @@ const procurement_names = procurementKinds.map(({ name }) => name)
 const later_kinds = [
   ...[...billingKinds, ...documentKinds].map(({ name }) => name),
   ...procurement_names,
+  "opportunity.bulk_dispatch_reverted",
+  "opportunity.bulk_return_reverted",
+  "opportunity.extended",
   "opportunity.item_sub_rented",
   "shortage.waitlist.matched"
 ]
@@ -119,6 +122,33 @@ const waited = async ({ did, sql }: House): Promise<void> => {
   await did(200, "PUT", `/stock_levels/${level.id}`, { quantity_held: 2 })
   const matched = "select position from journal where type = 'shortage.waitlist.matched'"
   await expect.poll(() => sql(matched), poll).toHaveLength(1)
+}
+/** A hire that lasts longer than was agreed, and counts of it that are taken back. */
+const extended = async ({ did, member }: House): Promise<void> => {
+  const { id: member_id } = await member("Long Run Ltd")
+  const job = {
+    subject: "Long run",
+    store_id: 1,
+    member_id,
+    starts_at: "2027-10-01T09:00:00Z",
+    ends_at: "2027-10-03T18:00:00Z"
+  }
+  const path = `/opportunities/${(await did(201, "POST", "/opportunities", job)).opportunity.id}`
+  const { product } = await did(201, "POST", "/products", { name: "Cable", stock_method: 1 })
+  const [level] = (await did(200, "GET", `/products/${product.id}?include=stock_levels`)).product.stock_levels
+  await did(200, "PUT", `/stock_levels/${level.id}`, { quantity_held: 2 })
+  const line = { name: "Cable", item_id: product.id, quantity: 2, unit_price: "5.00" }
+  const [item] = (await did(201, "POST", `${path}/items`, line)).opportunity.items
+  await did(200, "POST", `${path}/convert_to_quotation`, {})
+  await did(200, "POST", `${path}/convert_to_order`, {})
+  for (const [action, quantity] of [
+    ["dispatch", 2],
+    ["return", 1],
+    ["revert_return", 1],
+    ["revert_dispatch", 1]
+  ])
+    await did(200, "PATCH", `${path}/items/${item.id}/fulfilment`, { action, quantity })
+  await did(200, "POST", `${path}/extend`, { ends_at: "2027-10-05T18:00:00Z" })
 }
 /** A quotation that a customer accepts at its public address. */
 const accepted = async ({ ask, did, member }: House): Promise<void> => {
@@ -199,6 +229,7 @@ describe.each(engines)("of a journal with every kind of event, on %s,", (engine)
     await ordered(one)
     await lent(one)
     await waited(one)
+    await extended(one)
     await accepted(one)
     const told = await one.run(
       Effect.gen(function* () {

@@ -19,6 +19,7 @@ import {
   decodeLeaseRow,
   decodeMetaRow,
   decodeOutcome,
+  decodeDoneEffects,
   decodeRecordedEffects,
   decodeWithdrawn
 } from "../../../sync/device/outbox/rows.ts"
@@ -278,6 +279,7 @@ describe.each(releasesIn(releases_folder))("what release %s keeps on devices", (
       decodeCommandRow(given)
       if (given.outcome !== null) decodeRecordedEffects(given.outcome)
       if (given.account !== null) decodeOutcome(given.account)
+      if (given.done !== null) decodeDoneEffects(given.done)
     },
     leases: decodeLeaseRow,
     lease_requests: decodeLeaseRequestRow,

@@ -115,9 +115,10 @@ it("asks who, when and what, and tells after each line what it comes to and what
     [/^Subject/, "", /needs a subject/],
     [/^Subject/, "Gala"],
     [/^Customer/, "nobody"],
+    [/^And now/, "look again"],
     [/^Customer/, "acme"],
     [/^Which/, "Acme Tours"],
-    [/^From/, "tomorrow", /neither a date/],
+    [/^From/, "someday", /neither a date/],
     [/^From/, from],
     [/^To/, "", /must end/],
     [/^To/, `${dayIn(30)}T08:00Z`, /after/],
@@ -198,4 +199,30 @@ it("writes nothing when it is thrown away", async () => {
     ])
   ).rejects.toThrow("Nothing was written.")
   expect(JSON.parse((await cli.type(["quote", "list", "--json"])).out).meta.total).toBe(0)
+})
+
+it("makes a customer who is not known along with the quote, and says who is on stop", async () => {
+  const { flags } = await counter([
+    [/^Subject/, "Gala"],
+    [/^Customer/, "Newcomers"],
+    [/^And now/, "a new customer"],
+    [/^Name/, ""],
+    [/^E-mail/, "nobody", /no e-mail/],
+    [/^E-mail/, "ann@example.com"],
+    [/^Phone/, "+44 20 7946 0000"],
+    [/^From/, ""],
+    [/^First product/, ""],
+    [/^And now/, "Save it as a quotation"]
+  ])
+  expect(flags).toMatchObject({ newCustomer: "Newcomers", email: "ann@example.com", phone: "+44 20 7946 0000" })
+  expect(flags["member"]).toBeUndefined()
+  await made("/members", { name: "Bad Payers", membership_type: "organisation", is_on_stop: true })
+  const { said } = await counter([
+    [/^Subject/, "Gala"],
+    [/^Customer/, "bad"],
+    [/^From/, ""],
+    [/^First product/, ""],
+    [/^And now/, "Save it as a draft"]
+  ])
+  expect(said).toContain("! Bad Payers is on stop.")
 })

@@ -287,6 +287,7 @@ describe("codes", () => {
   })
   it("are not read as quantities, nor cut at their ends", () => {
     expect(among(unit(1, "CASE*5", " A-1", "S-1")).ofUnit(1)?.value).toBe("S-1")
+    expect(among(unit(1, "5 x CASE", "]C1A-1", "S-1")).ofUnit(1)?.value).toBe("S-1")
   })
   it("are for a camera where a laser could not read them", () => {
     expect(among(unit(1, "Kiste Ä", null, null)).ofUnit(1)).toEqual({ symbology: "qr", value: "Kiste Ä" })

@@ -40,9 +40,21 @@ describe.each(engines)("shortages of one opportunity on %s", (engine) => {
           product_id: product.id,
           product_name: product.name,
           store_id: 1,
+          opportunity: {
+            id,
+            number: expect.any(String),
+            name: "A job",
+            state_name: "Draft",
+            to_replace: 0,
+            member: null
+          },
+          date: "2031-06-01",
+          last_date: "2031-06-05",
           requested_quantity: 3,
+          available: 1,
           available_quantity: 1,
           shortfall: 2,
+          severity: 2,
           remaining_shortfall: 2,
           on_order_quantity: 0,
           tracking_type: "bulk",
@@ -52,6 +64,7 @@ describe.each(engines)("shortages of one opportunity on %s", (engine) => {
         }
       ],
       waiting: [],
+      to_replace: [],
       meta: { total: 1, per_page: 1, page: 1 }
     })
     await w.post(`${opportunity_path}/${id}/convert_to_quotation`)
@@ -63,6 +76,7 @@ describe.each(engines)("shortages of one opportunity on %s", (engine) => {
     expect((await w.get(`${opportunity_path}/${enough.id}/shortages`)).body).toEqual({
       shortages: [],
       waiting: [],
+      to_replace: [],
       meta: { total: 0, per_page: 0, page: 1 }
     })
   })

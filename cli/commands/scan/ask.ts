@@ -1,0 +1,70 @@
+/** What a scan asks of the API, and its answer in words. One code is one command: all of it is done, or nothing. */
+import type { JsonObject } from "../../../core/kernel/json.ts"
+import type { QueryResult } from "../../../sync/device/device.ts"
+import { numberOrNull, rowIn, rowsOr, textOrNull } from "../../answers.ts"
+import { ScanQuestion, type ScanResult } from "../../codes.ts"
+import type { ApiRequest, CommandContext } from "../../context.ts"
+import type { CliError } from "../../exit-codes.ts"
+
+/** The request for one code. `path`: of the order, undefined to check in on whichever has it. */
+export const scanRequest = (
+  path: string | undefined,
+  direction: "out" | "in",
+  code: string,
+  more: JsonObject
+): ApiRequest =>
+  path === undefined
+    ? { method: "POST", path: "/api/v1/scan_in", body: { code, ...more } }
+    : { method: "POST", path: `${path}/scan`, body: { direction, code, ...more } }
+
+/** The answer in words; a refusal is thrown, one about a seal as the question whether to break it. */
+export const scanned = async (context: CommandContext, asked: ApiRequest, answer: QueryResult): Promise<ScanResult> => {
+  if (answer.status < 400) return resultOf(rowIn(answer.body, "scan"))
+  const error: CliError = (await import("../../response-errors.ts")).responseError(answer)
+  if (error.errors?.["break_seal"] === undefined || context.options.plan === true) throw error
+  const body = { ...(asked.body as JsonObject), break_seal: true }
+  throw new ScanQuestion(error.message, async () =>
+    resultOf(rowIn((await context.ask({ ...asked, body })).body, "scan"))
+  )
+}
+
+/** Asks, and says what came of it. */
+export const scanOne = async (context: CommandContext, asked: ApiRequest): Promise<ScanResult> =>
+  scanned(context, asked, await context.request(asked))
+
+const resultOf = (scan: JsonObject): ScanResult => {
+  const asset_id = numberOrNull(scan["stock_level_id"])
+  const progress = progressOf(scan)
+  return {
+    done: wordsOf(scan),
+    ...(asset_id === null ? {} : { asset_id }),
+    ...(progress === undefined ? {} : { progress }),
+    about: {
+      counts: scan["counts"] ?? null,
+      taken_out_of: scan["taken_out_of"] ?? [],
+      part_of: scan["part_of"] ?? null
+    }
+  }
+}
+const wordsOf = (scan: JsonObject): string => {
+  const name = String(scan["name"]),
+    quantity = Number(scan["quantity"]),
+    part_of = textOrNull(scan["part_of"])
+  if (scan["kind"] === "bulk") return `${quantity} × ${name}`
+  if (scan["kind"] === "container") return quantity === 1 ? name : `${name} with ${quantity} units`
+  const out_of = rowsOr(scan["taken_out_of"]).map(
+    (one) => `${String(one["name"])}${one["seal_broken"] === true ? " (its seal is broken)" : ""}`
+  )
+  return (
+    `${name}${part_of === null ? "" : `, part of ${part_of}`}` +
+    (out_of.length === 0 ? "" : `, taken out of ${out_of.join(" in ")}`)
+  )
+}
+/** `7 of 12 out, 5 to go`; `3 of 7 back, 4 still out`. */
+const progressOf = ({ counts, direction }: JsonObject): string | undefined => {
+  if (typeof counts !== "object" || counts === null || Array.isArray(counts)) return undefined
+  const { asked, back, out, to_go } = counts as { readonly [name: string]: number }
+  return direction === "in"
+    ? `${back} of ${out} back, ${Number(out) - Number(back)} still out`
+    : `${out} of ${asked} out, ${to_go} to go`
+}

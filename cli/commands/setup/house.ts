@@ -1,0 +1,196 @@
+/** A house as `setup` takes it: from a file, from flags or from answers on a terminal. Each part may be left out. */
+import { Schema } from "effect"
+import type { JsonObject } from "../../../core/kernel/json.ts"
+import { isJsonObject } from "../../../core/kernel/json.ts"
+import { parseJson } from "../../../core/kernel/body-limits.ts"
+import { decoderOf } from "../../answers.ts"
+import { CliError, exit_codes, usageError } from "../../exit-codes.ts"
+import { type Flags, listFlag, textFlag } from "../../program.ts"
+
+const text = Schema.optionalKey(Schema.String)
+const company = Schema.Struct({
+  name: text,
+  street: text,
+  city: text,
+  postcode: text,
+  country_code: text,
+  timezone: text,
+  base_currency: text,
+  email: text,
+  phone: text,
+  website: text,
+  tax_number: text,
+  registration_number: text
+})
+const tax = Schema.Struct({ name: Schema.String, rate: Schema.String, standard: Schema.optionalKey(Schema.Boolean) })
+const store = Schema.Struct({
+  name: Schema.String,
+  street: text,
+  city: text,
+  postcode: text,
+  country_code: text,
+  timezone: text,
+  email: text,
+  phone: text
+})
+const person = Schema.Struct({
+  name: Schema.String,
+  email: Schema.String,
+  roles: Schema.Array(Schema.String),
+  invite: Schema.optionalKey(Schema.Boolean)
+})
+const mail = Schema.Struct({ sender_name: text, sender_address: text, reply_to: text, smtp_url: text })
+const house = Schema.Struct({
+  company: Schema.optionalKey(company),
+  prices_include_tax: Schema.optionalKey(Schema.Boolean),
+  taxes: Schema.optionalKey(Schema.Array(tax)),
+  stores: Schema.optionalKey(Schema.Array(store)),
+  people: Schema.optionalKey(Schema.Array(person)),
+  logo: text,
+  numbers: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
+  mail: Schema.optionalKey(mail)
+})
+export type House = typeof house.Type
+export type Company = typeof company.Type
+export type Tax = typeof tax.Type
+export type StorePlace = typeof store.Type
+export type Person = typeof person.Type
+
+const parts: { readonly [part: string]: ReadonlyArray<string> } = {
+  "": Object.keys(house.fields),
+  company: Object.keys(company.fields),
+  taxes: Object.keys(tax.fields),
+  stores: Object.keys(store.fields),
+  people: Object.keys(person.fields),
+  mail: Object.keys(mail.fields)
+}
+/** Kinds of numbers that have a prefix. */
+export const numbered = ["invoice", "proforma", "credit_note", "purchase_order", "document"] as const
+
+/** What `setup --example` prints: it can be used as it is, so that it names no logo, which would have to be there. */
+export const example: House = {
+  company: {
+    name: "Northlight Rental",
+    street: "Dock 4",
+    city: "Bristol",
+    postcode: "BS1 6XN",
+    country_code: "GB",
+    timezone: "Europe/London",
+    base_currency: "GBP",
+    email: "hire@northlight.example",
+    phone: "+44 117 496 0000",
+    tax_number: "GB123456789"
+  },
+  prices_include_tax: false,
+  taxes: [
+    { name: "VAT", rate: "20", standard: true },
+    { name: "Zero", rate: "0" }
+  ],
+  stores: [
+    { name: "Bristol", city: "Bristol" },
+    { name: "Leeds", city: "Leeds", timezone: "Europe/London" }
+  ],
+  people: [
+    { name: "Ann Reed", email: "ann@northlight.example", roles: ["Sales"], invite: true },
+    { name: "Ben Cole", email: "ben@northlight.example", roles: ["Warehouse"] }
+  ],
+  numbers: { invoice: "INV-", credit_note: "CN-" },
+  mail: { sender_name: "Northlight Rental", sender_address: "hire@northlight.example" }
+}
+
+const decode = decoderOf<House>(() => house)
+/** A house of a JSON text. Exit 5 naming what is wrong where. */
+export const houseFrom = (name: string, content: string): House => {
+  let value: unknown
+  try {
+    value = parseJson(content)
+  } catch (cause) {
+    throw wrong(name, `it is no JSON (${cause instanceof Error ? cause.message : String(cause)})`, cause)
+  }
+  refuseUnknown(name, "", value)
+  if (isJsonObject(value))
+    for (const part of Object.keys(parts).filter((one) => one !== "")) {
+      const given = value[part]
+      for (const one of Array.isArray(given) ? given : [given]) refuseUnknown(name, part, one)
+    }
+  try {
+    return decode(value)
+  } catch (cause) {
+    throw wrong(name, cause instanceof Error ? cause.message.replaceAll(/\s+/g, " ") : String(cause), cause)
+  }
+}
+const refuseUnknown = (name: string, part: string, value: unknown): void => {
+  if (!isJsonObject(value)) return
+  const known = parts[part] ?? []
+  const unknown = Object.keys(value).find((key) => !known.includes(key))
+  if (unknown !== undefined)
+    throw wrong(name, `${part === "" ? "it" : part} has no ${unknown}; there are ${known.join(", ")}`)
+}
+const wrong = (name: string, what: string, cause?: unknown): CliError =>
+  new CliError(exit_codes.invalid, `The file ${name} cannot be used: ${what}.`, {
+    errors: { "--file": [`${what}.`] },
+    way_out: "flightcase setup --example prints one.",
+    cause
+  })
+
+const companyFlags: { readonly [flag: string]: keyof Company } = {
+  name: "name",
+  street: "street",
+  city: "city",
+  postcode: "postcode",
+  country: "country_code",
+  timeZone: "timezone",
+  currency: "base_currency",
+  email: "email",
+  phone: "phone",
+  taxNumber: "tax_number"
+}
+/** The house that flags describe. */
+export const houseOfFlags = (flags: Flags): House => {
+  const company_given: JsonObject = Object.fromEntries(
+    Object.entries(companyFlags).flatMap(([flag, field]) => {
+      const given = textFlag(flags, flag)
+      return given === undefined ? [] : [[field, given]]
+    })
+  )
+  const taxes = listFlag(flags, "tax").map((given, at): Tax => ({ ...pairOf("--tax", given), standard: at === 0 }))
+  const stores = listFlag(flags, "store").map((name): StorePlace => ({ name }))
+  const people = listFlag(flags, "person").map(personOf)
+  const numbers = listFlag(flags, "prefix").map((given) => pairOf("--prefix", given))
+  const [logo, sender_address, smtp_url] = ["logo", "mailFrom", "smtp"].map((name) => textFlag(flags, name))
+  const mail_given = {
+    ...(sender_address === undefined ? {} : { sender_address }),
+    ...(smtp_url === undefined ? {} : { smtp_url })
+  }
+  return {
+    ...(Object.keys(company_given).length === 0 ? {} : { company: company_given as Company }),
+    ...(taxes.length === 0 ? {} : { taxes }),
+    ...(stores.length === 0 ? {} : { stores }),
+    ...(people.length === 0 ? {} : { people }),
+    ...(logo === undefined ? {} : { logo }),
+    ...(numbers.length === 0 ? {} : { numbers: Object.fromEntries(numbers.map(({ name, rate }) => [name, rate])) }),
+    ...(Object.keys(mail_given).length === 0 ? {} : { mail: mail_given })
+  }
+}
+const pairOf = (flag: string, given: string): { readonly name: string; readonly rate: string } => {
+  const at = given.lastIndexOf("=")
+  if (at <= 0) throw usageError(`${flag} wants NAME=VALUE, and ${JSON.stringify(given)} is none.`)
+  return { name: given.slice(0, at).trim(), rate: given.slice(at + 1).trim() }
+}
+/** `Ann Reed <ann@example.com>: Sales, Warehouse` */
+export const personOf = (given: string): Person => {
+  const [, name = "", email = "", roles = ""] = /^\s*([^<>]+?)\s*<([^<>\s]+)>\s*(?::\s*(.*))?$/.exec(given) ?? []
+  if (email === "")
+    throw usageError(
+      `--person wants a name, an address and roles, and ${JSON.stringify(given)} is none.`,
+      'Such as --person "Ann Reed <ann@example.com>: Sales".'
+    )
+  return {
+    name,
+    email,
+    roles: roles
+      .split(",")
+      .map((one) => one.trim())
+      .filter((one) => one !== "")
+  }
+}

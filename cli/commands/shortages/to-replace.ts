@@ -1,0 +1,28 @@
+/** Allocated units that are out of service when they are to go, with those that are free instead. */
+import { isJsonObject, type JsonObject } from "../../../core/kernel/json.ts"
+import { objectBody, rowsOr, textOrNull } from "../../answers.ts"
+import type { CommandContext } from "../../context.ts"
+import { numberText } from "../../../core/values/short-text.ts"
+
+/** A line for each. */
+export const tellToReplace = (context: CommandContext, body: JsonObject): void => {
+  for (const { says } of rowsOr(body["to_replace"])) context.note(`! ${String(says)}`)
+}
+/** For each order of a list of shortages, once. */
+export const tellOrdersToReplace = (context: CommandContext, rows: ReadonlyArray<JsonObject>): void => {
+  const orders = new Map(rows.map(({ opportunity }) => objectBody(opportunity ?? {})).map((one) => [one["id"], one]))
+  for (const { id, number, to_replace } of orders.values()) {
+    const count = Number(to_replace ?? 0)
+    const named = `Order ${numberText(textOrNull(number), Number(id))}`
+    const are = count === 1 ? "allocated unit is" : "allocated units are"
+    if (count > 0)
+      context.note(`! ${named}: ${count} ${are} out of service; orders shortages ${String(id)} names them.`)
+  }
+}
+/** The same where an order with units is shown, to whoever may see shortages. */
+export const noteToReplace = async (context: CommandContext, path: string, order: JsonObject): Promise<void> => {
+  const units = rowsOr(order["items"]).flatMap((line) => rowsOr(line["assets"]))
+  if (units.length === 0) return
+  const answer = await context.request({ method: "GET", path: `${path}/shortages` })
+  if (answer.status === 200 && isJsonObject(answer.body)) tellToReplace(context, answer.body)
+}

@@ -1,0 +1,39 @@
+/** Words for the numbers that answers give for statuses and the like, as the tables declare them. */
+import { catalogue } from "../../core/catalogue.ts"
+import { isJsonObject, type JsonObject } from "../../core/kernel/json.ts"
+
+/** Rows of a list or a record, by the key they stand under in an answer: with words in place of codes. */
+export const inWords = <R extends JsonObject>(key: string, rows: ReadonlyArray<R>): ReadonlyArray<JsonObject> => {
+  const resource = catalogue.resources.find(({ plural, singular }) => plural === key || singular === key)
+  if (resource === undefined) return key === "shortages" ? rows.map(withSpokenOrder) : rows
+  const codes = Object.entries(resource.table.columns).flatMap(([name, { type }]) =>
+    type.kind === "code" ? [[name, type.labels] as const] : []
+  )
+  const is_numbered = key === "opportunities" || key === "opportunity"
+  if (codes.length === 0 && !is_numbered) return rows
+  return rows.map((row) => {
+    const worded = codes.flatMap(([name, labels]) => {
+      const value = row[name]
+      const word = typeof value === "number" ? labels[value] : undefined
+      return word === undefined ? [] : [[name, word] as const]
+    })
+    const number = row["number"]
+    return {
+      ...row,
+      ...Object.fromEntries(worded),
+      ...(is_numbered && typeof number === "string" ? { number: spokenNumber(number) } : {})
+    }
+  })
+}
+
+/** A row that is about an order, which it holds. */
+const withSpokenOrder = (row: JsonObject): JsonObject => {
+  const order = row["opportunity"]
+  return isJsonObject(order) && typeof order["number"] === "string"
+    ? { ...row, opportunity: { ...order, number: spokenNumber(order["number"]) } }
+    : row
+}
+
+/** A document's number as people say it: `0000000009` is 9. One with letters stays. */
+export const spokenNumber = (number: string): string =>
+  /^0+\d+$/.test(number) ? number.replace(/^0+(?=\d)/, "") : number

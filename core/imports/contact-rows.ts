@@ -1,0 +1,249 @@
+/**
+ * The columns `address`, `email`, `phone` and `link` of a member import. What a row says is added to what there is, or
+ * changes what it recognises; nothing is removed. The first of a kind that a row names becomes the primary one.
+ */
+import type { DecideContext } from "../kernel/endpoint.ts"
+import type { NewEvent } from "../kernel/event.ts"
+import type { Fields } from "../kernel/field.ts"
+import { readFields } from "../kernel/input.ts"
+import type { Json, JsonObject } from "../kernel/json.ts"
+import { createdEvent, initialRow, updatedEvent } from "../kernel/crud-resource.ts"
+import type { FieldErrors } from "../kernel/rejection.ts"
+import { type AnyRow, foldCase, type Table } from "../kernel/table.ts"
+import {
+  addresses,
+  addressFields,
+  type ContactKind,
+  emailFields,
+  emails,
+  linkFields,
+  links,
+  phoneFields,
+  phones
+} from "../members/schema.ts"
+import { cellValue, recordsIn } from "./cells.ts"
+import { address_columns, memberColumns } from "./member-columns.ts"
+import { columnName } from "./rows.ts"
+
+/** Kinds of contact records: where they are written and how one is recognised. */
+interface Kind {
+  readonly column: string
+  readonly table: Table
+  readonly fields: Fields
+  /** The part that a plain text means. */
+  readonly main: string
+  readonly separator: RegExp | undefined
+  /** The list its types are from. */
+  readonly types: string
+  readonly primaries: boolean
+  readonly isSame: (one: AnyRow, other: AnyRow) => boolean
+}
+const folded = (value: unknown): string =>
+  foldCase(String(value ?? ""))
+    .replace(/\s+/g, " ")
+    .trim()
+const digits = (value: unknown): string => String(value ?? "").replace(/[^\d+]/g, "")
+/** By its name where both have one, else by the street. */
+const sameAddress = (one: AnyRow, other: AnyRow): boolean =>
+  one["name"] != null && other["name"] != null
+    ? folded(one["name"]) === folded(other["name"])
+    : folded(one["street"]) === folded(other["street"])
+export const contactKinds: { readonly [K in ContactKind]: Kind } = {
+  addresses: {
+    column: "address",
+    table: addresses,
+    fields: addressFields,
+    main: "street",
+    separator: undefined,
+    types: "Address Type",
+    primaries: true,
+    isSame: sameAddress
+  },
+  emails: {
+    column: "email",
+    table: emails,
+    fields: emailFields,
+    main: "address",
+    separator: /[;,]/,
+    types: "Email Type",
+    primaries: true,
+    isSame: (one, other) => folded(one["address"]) === folded(other["address"])
+  },
+  phones: {
+    column: "phone",
+    table: phones,
+    fields: phoneFields,
+    main: "number",
+    separator: /;/,
+    types: "Phone Type",
+    primaries: true,
+    isSame: (one, other) => digits(one["number"]) === digits(other["number"])
+  },
+  links: {
+    column: "link",
+    table: links,
+    fields: linkFields,
+    main: "url",
+    separator: /;/,
+    types: "Link Type",
+    primaries: false,
+    isSame: (one, other) => one["url"] === other["url"]
+  }
+}
+const records_max = 50
+
+export type ContactRecord = AnyRow & { readonly id: number; readonly is_primary?: boolean }
+export interface ListValue {
+  readonly id: number
+  readonly name: string
+}
+export interface ContactFacts {
+  /** The values of a list by the list's name. */
+  readonly lists: ReadonlyMap<string, ReadonlyArray<ListValue>>
+  readonly countries: ReadonlyArray<ListValue & { readonly code: string; readonly code3: string }>
+}
+export interface ContactPlan {
+  readonly errors: FieldErrors
+  /** The records a member has then, and the events that bring them about. */
+  readonly carryOut: (
+    member_id: number,
+    context: DecideContext
+  ) => { readonly records: ReadonlyArray<ContactRecord>; readonly events: ReadonlyArray<NewEvent> }
+}
+
+/** The parts of a row of one kind; parts of the first address may stand in columns of their own. */
+const partsOf = (kind: Kind, cells: JsonObject): ReadonlyArray<JsonObject> | undefined => {
+  const listed = recordsIn(cells[kind.column], kind.main, kind.separator)
+  if (kind.column !== "address" || listed === undefined) return listed
+  const flat = Object.fromEntries(
+    address_columns.flatMap((column) => (cells[column] === undefined ? [] : [[column, cells[column]]]))
+  )
+  return Object.keys(flat).length === 0 ? listed : [{ ...listed[0], ...flat }, ...listed.slice(1)]
+}
+const isGiven = (value: Json): boolean => value !== null && !(typeof value === "string" && value.trim() === "")
+
+/** What `type` and `country` name, as ids. */
+const namedIn = (
+  kind: Kind,
+  part: JsonObject,
+  { lists, countries }: ContactFacts
+): { readonly set: JsonObject; readonly errors: FieldErrors } => {
+  const errors: { [field: string]: ReadonlyArray<string> } = {}
+  const set: { [field: string]: Json } = {}
+  const find = <A extends ListValue>(
+    column: string,
+    among: ReadonlyArray<A>,
+    is: (one: A, word: string) => boolean,
+    way_out: string
+  ): void => {
+    const given = part[column]
+    if (given === undefined) return
+    const word = folded(given)
+    const found = among.find((one) => is(one, word))
+    if (found === undefined) errors[column] = [`There is no ${column} ${String(given)}: ${way_out}`]
+    else set[`${column}_id`] = found.id
+  }
+  const types = lists.get(kind.types) ?? []
+  const others = `give one of the list ${kind.types}: ${types.map(({ name }) => name).join(", ")}.`
+  find("type", types, (one, word) => folded(one.name) === word, others)
+  if (kind.table === addresses)
+    find(
+      "country",
+      countries,
+      (one, word) => [one.name, one.code, one.code3].map(folded).includes(word),
+      "give its name in English or its code of two letters."
+    )
+  return { set, errors }
+}
+
+interface Read {
+  readonly errors: FieldErrors
+  readonly values: AnyRow
+}
+const readPart = (kind: Kind, part: JsonObject, is_new: boolean, facts: ContactFacts): Read => {
+  const named = namedIn(kind, part, facts)
+  const body = Object.fromEntries(
+    Object.entries(part).map(([column, cell]) => [column, cellValue(kind.fields, column, cell)])
+  )
+  const { type_id: _type, country_id: _country, ...plain } = kind.fields
+  const read = readFields(plain, body, { mode: is_new ? "create" : "update", base_currency: "" })
+  const unknown = Object.keys(part).filter(
+    (column) => plain[column] === undefined && column !== "type" && !(column === "country" && kind.table === addresses)
+  )
+  return {
+    values: { ...read.values, ...named.set },
+    errors: {
+      ...read.errors,
+      ...named.errors,
+      ...Object.fromEntries(
+        unknown.map((column) => [
+          column,
+          [`There is no ${column} here: give ${[...Object.keys(plain), "type"].join(", ")}.`]
+        ])
+      )
+    }
+  }
+}
+
+/** `email` for the e-mail itself, `email.type` for a part of it, `email2` for the second. */
+const errorPath = ({ column, main }: Kind, at: number, part: string): string =>
+  `${column}${at === 0 ? "" : at + 1}${part === main && column !== "address" ? "" : `.${part}`}`
+
+/** Compares what a row says of one kind with the records there are. Undefined where it says nothing. */
+export const planContacts = (
+  which: ContactKind,
+  cells: JsonObject,
+  present: ReadonlyArray<ContactRecord>,
+  facts: ContactFacts
+): ContactPlan | undefined => {
+  const kind = contactKinds[which]
+  const parts = partsOf(kind, cells)
+  const refused = (text: string): ContactPlan => ({
+    errors: { [kind.column]: [text] },
+    carryOut: () => ({ records: present, events: [] })
+  })
+  if (parts === undefined) return refused(`The ${kind.column} must be text, an object of its parts, or a list of them.`)
+  if (parts.length === 0) return undefined
+  if (parts.length > records_max) return refused(`A row may name at most ${records_max}.`)
+  const errors: { [field: string]: ReadonlyArray<string> } = {}
+  const now: Array<{ before: ContactRecord | undefined; row: AnyRow }> = present.map((row) => ({ before: row, row }))
+  let first: (typeof now)[number] | undefined
+  for (const [at, given] of parts.entries()) {
+    const part = Object.fromEntries(
+      Object.entries(given)
+        .filter(([, value]) => isGiven(value))
+        .map(([column, value]) => [partName(columnName(column)), value])
+    )
+    const found = now.find(({ row }) => kind.isSame(part, row))
+    const read = readPart(kind, part, found === undefined, facts)
+    for (const [field, texts] of Object.entries(read.errors)) errors[errorPath(kind, at, field)] = texts
+    const one = found ?? { before: undefined, row: initialRow(kind.table, kind.fields) }
+    // A number or an address as it stands is not written anew for its blanks.
+    const kept = found !== undefined && kind.main !== "street" ? { [kind.main]: found.row[kind.main] } : {}
+    one.row = { ...one.row, ...read.values, ...kept }
+    if (found === undefined) now.push(one)
+    if (first === undefined || read.values["is_primary"] === true) first = one
+  }
+  return {
+    errors,
+    carryOut: (member_id, context) => {
+      const events: Array<NewEvent> = []
+      const records = now.map(({ before, row }, at): ContactRecord => {
+        const set = kind.primaries ? { ...row, is_primary: now[at] === first } : row
+        if (before !== undefined) {
+          const updated = updatedEvent(kind.table, before, set)
+          if (updated !== undefined) events.push(updated)
+          return { ...before, ...set }
+        }
+        const made = { ...set, member_id, id: context.id(kind.table) }
+        events.push(createdEvent(kind.table, made))
+        return made
+      })
+      return { records, events }
+    }
+  }
+}
+const partName = (column: string): string => {
+  const known = memberColumns.aliases[column]
+  return known !== undefined && (address_columns as ReadonlyArray<string>).includes(known) ? known : column
+}

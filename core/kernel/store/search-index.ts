@@ -1,0 +1,145 @@
+/**
+ * The index behind {@link SearchedTexts}: three signs in a row, so that any part of a word is found. On SQLite an FTS5
+ * table beside the rows, which triggers keep; on Postgres an index of the extension pg_trgm over the same expression.
+ * Words of fewer than three signs are in neither.
+ */
+import { caseFoldedName, foldCase, isSearchable, type Table } from "../table.ts"
+
+/** As `dialect.ts` has it, which makes tables with these statements. */
+type Dialect = "sqlite" | "pg"
+
+export const indexed_word_min = 3
+/** Between the texts of a row: no word that is looked for holds it. */
+const separator = "\n"
+const written_in_numbers = [" ", "-", "/", "(", ")", ".", "+"]
+const quote = (name: string): string => `"${name}"`
+/** The accents of Latin, Greek and Cyrillic letters; what other scripts write above a letter is a part of it. */
+const accents = /[\u0300-\u036f]+/g
+/** Letters that people type as others, and that have no accent to be taken off. */
+const typed_as = { ß: "ss", æ: "ae", œ: "oe", ø: "o", ł: "l", đ: "d", ı: "i", ς: "σ" } as const
+/** Accents that the index of SQLite, which knows those of Latin letters, does not take off. */
+const accented = {
+  ...{ ά: "α", έ: "ε", ή: "η", ί: "ι", ό: "ο", ύ: "υ", ώ: "ω", ϊ: "ι", ϋ: "υ", ΐ: "ι", ΰ: "υ" },
+  ...{ й: "и", ё: "е", ї: "і", ў: "у", ѓ: "г", ќ: "к" }
+} as const
+
+/** Case and accents folded, as both engines' indexes fold them. */
+export const foldForSearch = (text: string): string =>
+  Object.entries(typed_as).reduce(
+    (rest, [sign, as]) => rest.replaceAll(sign, as),
+    foldCase(text).normalize("NFD").replace(accents, "").normalize("NFC")
+  )
+/** The same letters in SQL. */
+const replacedSql = (sql: string, letters: { readonly [sign: string]: string }): string =>
+  Object.entries(letters).reduce((rest, [sign, as]) => `replace(${rest}, '${sign}', '${as}')`, sql)
+/** Without the blanks and signs that people write in numbers. */
+export const compacted = (text: string): string =>
+  written_in_numbers.reduce((rest, sign) => rest.replaceAll(sign, ""), text)
+
+/** What of a row is found, as the index has it; of these columns only. */
+export const searchedTextOf = (
+  { columns, compact = [] }: NonNullable<Table["searched"]>,
+  row: { readonly [column: string]: unknown },
+  visible: (column: string) => boolean = () => true
+): string => {
+  const textOf = (name: string): string => (visible(name) && typeof row[name] === "string" ? row[name] : "")
+  return [...columns.map(textOf), ...compact.map((name) => compacted(textOf(name)))].map(foldForSearch).join(separator)
+}
+
+export const searchTable = ({ name }: Table): string => `${name}_search`
+
+const sourceOf = (table: Table, name: string, dialect: Dialect, prefix: string): string => {
+  const field = table.columns[name]
+  if (field === undefined) throw new Error(`table ${table.name} has no column ${name} to search`)
+  const column = `${prefix}${quote(isSearchable(field) ? caseFoldedName(name) : name)}`
+  return `coalesce(${dialect === "pg" && !isSearchable(field) ? `lower(${column})` : column}, '')`
+}
+const textSql = (table: Table, dialect: Dialect, prefix = ""): string => {
+  const { columns = [], compact = [] } = table.searched ?? {}
+  const parts = [
+    ...columns.map((name) => sourceOf(table, name, dialect, prefix)),
+    ...compact.map((name) =>
+      written_in_numbers.reduce(
+        (rest, sign) => `replace(${rest}, '${sign}', '')`,
+        sourceOf(table, name, dialect, prefix)
+      )
+    )
+  ]
+  return parts.join(` || ${dialect === "pg" ? "chr(10)" : "char(10)"} || `)
+}
+const foldedSql = (table: Table): string =>
+  replacedSql(
+    `normalize(regexp_replace(normalize(${textSql(table, "pg")}, nfd), '[\\u0300-\\u036f]', '', 'g'), nfc)`,
+    typed_as
+  )
+const sqliteSql = (table: Table, prefix = ""): string =>
+  replacedSql(textSql(table, "sqlite", prefix), { ...typed_as, ...accented })
+
+/** The statements that make the index of a table, empty or not; none for a table that is not searched. */
+export const searchIndex = (table: Table, dialect: Dialect): ReadonlyArray<string> =>
+  table.searched === undefined ? [] : dialect === "pg" ? trigramIndex(table) : searchTableStatements(table)
+
+const trigramIndex = (table: Table): ReadonlyArray<string> => [
+  `create extension if not exists pg_trgm`,
+  `create index ${quote(searchTable(table))} on ${quote(table.name)} using gin ((${foldedSql(table)}) gin_trgm_ops)`
+]
+
+const searchTableStatements = (table: Table): ReadonlyArray<string> => {
+  const search = quote(searchTable(table))
+  const key = quote(table.key)
+  const columns = [...(table.searched?.columns ?? []), ...(table.searched?.compact ?? [])]
+  const trigger = (verb: string): string => `create trigger ${quote(`${searchTable(table)}_${verb}`)} after ${verb}`
+  const add = `insert into ${search} (rowid, words) values (new.${key}, ${sqliteSql(table, "new.")})`
+  const take =
+    `insert into ${search} (${search}, rowid, words) ` + `values ('delete', old.${key}, ${sqliteSql(table, "old.")})`
+  const on = `on ${quote(table.name)}`
+  return [
+    `create virtual table ${search} using fts5 (words, content='', tokenize='trigram remove_diacritics 1')`,
+    // What is taken out leaves the index's pages at once, not when they are next merged: erasures rely on it.
+    `insert into ${search} (${search}, rank) values ('secure-delete', 1)`,
+    `insert into ${search} (rowid, words) select ${key}, ${sqliteSql(table)} from ${quote(table.name)}`,
+    `${trigger("insert")} ${on} begin ${add}; end`,
+    `${trigger("delete")} ${on} begin ${take}; end`,
+    `${trigger("update")} of ${[...new Set(columns)].map(quote).join(", ")} ${on} begin ${take}; ${add}; end`
+  ]
+}
+/** The same where another index may be: after a table was put in place of another. SQLite. */
+export const searchIndexAnew = (table: Table): ReadonlyArray<string> =>
+  table.searched === undefined
+    ? []
+    : [`drop table if exists ${quote(searchTable(table))}`, ...searchIndex(table, "sqlite")]
+
+/** The words of what somebody looks for, folded. */
+export const searchWords = (text: string): ReadonlyArray<string> => [
+  ...new Set(
+    foldForSearch(text)
+      .split(/\s+/)
+      .filter((word) => word !== "")
+  )
+]
+
+/**
+ * The newest rows that hold every word and are not deleted, as a condition on the key; undefined where no word is long
+ * enough.
+ */
+export const matchSql = (
+  table: Table,
+  dialect: Dialect,
+  words: ReadonlyArray<string>,
+  { limit, bind }: { readonly limit: number; readonly bind: (value: unknown) => string }
+): string | undefined => {
+  const long = words.filter((word) => [...word].length >= indexed_word_min)
+  if (long.length === 0) return undefined
+  const key = quote(table.key)
+  if (dialect === "sqlite") {
+    const search = quote(searchTable(table))
+    const match = long.map((word) => `"${word.replaceAll('"', '""')}"`).join(" AND ")
+    const own = `select 1 from ${quote(table.name)} own where own.${key} = ${search}.rowid and own.deleted_at is null`
+    const there = table.soft_delete ? ` and exists (${own})` : ""
+    const found = `select rowid from ${search} where ${search} match ${bind(match)}${there}`
+    return `${key} in (${found} order by rowid desc limit ${limit})`
+  }
+  const like = long.map((word) => `${foldedSql(table)} like ${bind(`%${word.replace(/[\\%_]/g, "\\$&")}%`)}`)
+  const condition = [...like, ...(table.soft_delete ? ["deleted_at is null"] : [])].join(" and ")
+  return `${key} in (select ${key} from ${quote(table.name)} where ${condition} order by ${key} desc limit ${limit})`
+}

@@ -1,0 +1,147 @@
+/** What an extension leaves as it is, and what follows from it elsewhere: said with the answer, refusing nothing. */
+import { Result } from "effect"
+import type { LineShortage } from "../../availability/line.ts"
+import { formatMoney } from "../../values/money.ts"
+import { type DecisionState, type Opportunity, unitsOf, withHeader } from "../aggregate.ts"
+import { priceTogether } from "../money/pricing.ts"
+import type { OpportunityRow } from "../schema.ts"
+import { shortageText } from "../shortages/policy.ts"
+import { checked_in } from "../units/schema.ts"
+import { unitName } from "../recalculate.ts"
+import { counted, keptText } from "./left-behind.ts"
+import type { ExtensionPlan } from "./plan.ts"
+import { type PromisedTo, promisesOf } from "./promised.ts"
+
+interface Given {
+  readonly state: DecisionState
+  readonly plan: ExtensionPlan
+  readonly after: Opportunity
+  /** Lines that are short of more than before. */
+  readonly short: ReadonlyArray<LineShortage>
+  readonly promised: ReadonlyArray<PromisedTo>
+  readonly now: string
+}
+
+/** Phases of a job that come before the hire's window, and those that come after it. */
+const before_phases = ["prep", "load", "deliver", "setup"] as const
+const after_phases = ["takedown", "collect", "unload", "deprep"] as const
+
+const phaseWarnings = ({ set }: ExtensionPlan, header: OpportunityRow): ReadonlyArray<string> => {
+  const { ends_at, starts_at } = header
+  const late = (phase: (typeof before_phases)[number]): string | null => header[`${phase}_ends_at`]
+  const early = (phase: (typeof after_phases)[number]): string | null => header[`${phase}_starts_at`]
+  const stays = (phase: string, at: string, word: string, bound: string): string =>
+    `${phase} stays planned for ${at}, ${word} the hire ${bound}; give its new times along, or change them.`
+  return [
+    ...(set.starts_at === undefined || starts_at === null
+      ? []
+      : before_phases.flatMap((phase) => {
+          const at = late(phase)
+          return at === null || at <= starts_at ? [] : [stays(phase, at, "after", "begins")]
+        })),
+    ...(set.ends_at === undefined || ends_at === null
+      ? []
+      : after_phases.flatMap((phase) => {
+          const at = early(phase)
+          return at === null || at >= ends_at ? [] : [stays(phase, at, "before", "ends")]
+        }))
+  ]
+}
+
+/** What the tax would be, were it not locked. */
+const taxUnlocked = ({ after, now, state }: Given): number | undefined =>
+  Result.match(priceTogether(state, withHeader(after, { tax_locked: false }), now), {
+    onSuccess: ({ totals }) => totals.tax_total,
+    onFailure: () => undefined
+  })
+
+const moneyWarnings = (given: Given): ReadonlyArray<string> => {
+  const { after, plan, state } = given
+  const { header } = state.opportunity
+  const money = (minor: number): string => `${formatMoney(minor, header.currency_code)} ${header.currency_code}`
+  const unlocked = header.tax_locked ? taxUnlocked(given) : undefined
+  const was = new Map(state.opportunity.lines.map((line) => [line.id, line]))
+  const nets = after.lines.some((line) => line.total !== was.get(line.id)?.total)
+  const rates = after.lines.flatMap((line) => {
+    const before = was.get(line.id)
+    return before === undefined || before.unit_price === line.unit_price || !plan.lines.has(line.id)
+      ? []
+      : [`${line.name} is charged at ${money(line.unit_price)} a unit now, not at ${money(before.unit_price)}.`]
+  })
+  return [
+    ...rates,
+    ...(header.deal_total !== null && nets
+      ? [`A deal price of ${money(header.deal_total)} is set, so the total stays; set another one or clear it.`]
+      : []),
+    ...(unlocked === undefined || unlocked === header.tax_total
+      ? []
+      : [
+          `Tax is locked at ${money(header.tax_total)}; for the new dates it would be ${money(unlocked)}. ` +
+            "Unlock prices before the extension where tax is to follow."
+        ]),
+    ...(header.invoiced && after.header.charge_total !== header.charge_total
+      ? ["It is invoiced already: what changes is on no invoice yet. Make another invoice, or a credit note."]
+      : [])
+  ]
+}
+
+/** Goods that are on order or hired from suppliers end when was agreed with them. */
+const supplierWarnings = ({ after, plan, state }: Given): ReadonlyArray<string> => {
+  const ends_at = plan.set.ends_at
+  const on_order = after.lines.filter((line) => plan.lines.has(line.id) && Number(line.on_order_quantity) > 0)
+  const hired =
+    typeof ends_at !== "string"
+      ? []
+      : [...plan.lines.keys()]
+          .flatMap((id) => unitsOf(after, id))
+          .filter((unit) => unit.status < checked_in)
+          .flatMap((unit) => state.levels.get(unit.stock_level_id) ?? [])
+          .filter((level) => level.ends_at !== null && level.ends_at < ends_at)
+  const until = (id: number): string => `${unitName(state, id)} (until ${state.levels.get(id)?.ends_at ?? ""})`
+  const way_out = "extend the purchase order, too (purchase-orders extend)."
+  return [
+    ...(on_order.length === 0
+      ? []
+      : [
+          "On order from suppliers for the dates agreed with them: " +
+            `${on_order.map(({ name }) => name).join(", ")}; ${way_out}`
+        ]),
+    ...(hired.length === 0
+      ? []
+      : [`Hired from suppliers until before the new end: ${hired.map(({ id }) => until(id)).join(", ")}; ${way_out}`])
+  ]
+}
+
+/** Lines that are charged in full, though part of them came back. */
+const returnedWarnings = ({ after, plan, state }: Given): ReadonlyArray<string> =>
+  after.lines.flatMap((line) => {
+    if (!plan.lines.has(line.id)) return []
+    // Units of a kit's parts do not count its pieces.
+    const units = unitsOf(after, line.id).filter(
+      (unit) => state.levels.get(unit.stock_level_id)?.product_id === line.item_id
+    )
+    const back =
+      units.length > 0 ? units.filter(({ status }) => status >= checked_in).length : Number(line.returned_quantity)
+    return back === 0 || back >= Number(line.quantity)
+      ? []
+      : [`${back} of ${Number(line.quantity)} ${line.name} came back; the line is charged in full for the new dates.`]
+  })
+
+export const warningsOf = (given: Given): ReadonlyArray<string> => {
+  const { after, plan, promised, short } = given
+  const own = plan.kept.filter((line) => !plan.back.includes(line))
+  return [
+    ...(own.length === 0 ? [] : [keptText(own, plan.set.starts_at !== undefined)]),
+    ...(plan.back.length === 0
+      ? []
+      : [
+          `${counted(plan.back.length, "line came back and is", "lines came back and are")} not charged for longer: ` +
+            `${plan.back.map(({ name }) => name).join(", ")}.`
+        ]),
+    ...(short.length === 0 ? [] : [shortageText(short), ...promisesOf(short, promised)]),
+    ...returnedWarnings(given),
+    ...supplierWarnings(given),
+    ...moneyWarnings(given),
+    ...phaseWarnings(plan, after.header)
+  ]
+}

@@ -1,0 +1,101 @@
+/** Scanning: what is booked out and checked in by the code on it, one code, one verdict (rules/opportunities 9.6). */
+import { Effect } from "effect"
+import type { Slice } from "../kernel/catalogue.ts"
+import { command, type DecideContext, type Endpoint, type Input } from "../kernel/endpoint.ts"
+import { boolean, choice, code, integer, longText, ref, text, timestamp, type ValuesOf } from "../kernel/field.ts"
+import { later, withRules } from "../kernel/later.ts"
+import { ok } from "../kernel/resource.ts"
+import * as Shown from "../kernel/answer-schema.ts"
+import { fulfil, one, path } from "../opportunities/paths.ts"
+import { dispatchMeta, dispatchMetaShown } from "../opportunities/responses.ts"
+import { condition_labels } from "../opportunities/units/schema.ts"
+import type { Wanted } from "./wanted.ts"
+import { count_fields, directions, scanned_fields, scanResult } from "./result.ts"
+
+const scans = later(() => import("./scans.ts"))
+
+const named = {
+  /** As the scanner gives it; `CABLE*5` is five of a bulk product. */
+  code: text({ nullable: true, max: 500 }),
+  stock_level_id: ref("stock_levels", { nullable: true }),
+  quantity: integer({ nullable: true, min: 1, max: 999_999 }),
+  scanned_at: timestamp({ nullable: true })
+}
+const coming_back = {
+  finalise: boolean({ default: false }),
+  condition: code(condition_labels, { nullable: true }),
+  damage_notes: longText({ nullable: true }),
+  return_store_id: ref("stores", { nullable: true })
+}
+const fields = {
+  direction: choice(directions, { required: true }),
+  ...named,
+  break_seal: boolean({ default: false, describe: "A unit may be taken out of a sealed case" }),
+  vehicle_id: integer({ nullable: true }),
+  ...coming_back
+}
+type Body = Partial<ValuesOf<typeof fields>>
+
+const nothingNamed = (values: { readonly [name: string]: unknown }) =>
+  (values["code"] ?? null) === null && (values["stock_level_id"] ?? null) === null
+    ? { code: ["The code field is required where no unit is named."] }
+    : {}
+
+const wantedOf = (values: Body, { now }: Pick<DecideContext, "now">): Wanted => ({
+  field: values.stock_level_id == null ? "code" : "stock_level_id",
+  quantity: values.quantity ?? null,
+  at: values.scanned_at ?? now,
+  break_seal: values.break_seal ?? false,
+  vehicle_id: values.vehicle_id ?? null,
+  finalise: values.finalise ?? false,
+  condition: values.condition ?? null,
+  damage_notes: values.damage_notes ?? null,
+  return_store_id: values.return_store_id ?? null
+})
+const shown = {
+  scan: Shown.keys({ ...scanned_fields, counts: Shown.keys(count_fields, { nullable: true }) }),
+  ...dispatchMetaShown
+}
+const answer = ({ _meta, id, scanned }: typeof scanResult.Type, { settings }: Pick<Input, "settings">) =>
+  Effect.gen(function* () {
+    const { loadCounts } = yield* scans
+    const counts = id === 0 ? null : yield* loadCounts(id, settings)
+    return ok({ scan: { ...scanned, counts }, ...dispatchMeta(_meta) })
+  })
+
+const scanning = command("POST", `${path}/{id}/scan`, {
+  answer: shown,
+  success_status: 200,
+  error_answers: { 409: null },
+  name: "opportunities.scan",
+  summary: "Book out or check in what a code names: all of it, or nothing",
+  ...fulfil,
+  params: one,
+  fields,
+  check: nothingNamed,
+  facts: (input) => withRules(scans, ({ scanOfOrder }) => scanOfOrder(input.values, input.rows.id, input)),
+  decide: ({ known, rules }, { values }, context) =>
+    (values.direction === "in" ? rules.scanIn : rules.scanOut)(known, wantedOf(values, context), context),
+  result: scanResult,
+  respond: answer
+})
+
+const checkingIn = command("POST", "/api/v1/scan_in", {
+  answer: shown,
+  success_status: 200,
+  name: "scans.check_in",
+  summary: "Check in what a code names, on whichever order has it",
+  ...fulfil,
+  params: {},
+  streams: () => [],
+  fields: { ...named, ...coming_back },
+  check: nothingNamed,
+  facts: (input) => withRules(scans, ({ scanOfWhoHasIt }) => scanOfWhoHasIt(input.values, input)),
+  decide: ({ known, rules }, { values }, context) =>
+    rules.scanIn(known, wantedOf({ ...values, direction: "in" }, context), context),
+  result: scanResult,
+  respond: answer
+})
+
+export const scanningEndpoints: ReadonlyArray<Endpoint> = [scanning, checkingIn]
+export const scanningSlice: Slice = { name: "scanning", endpoints: scanningEndpoints }

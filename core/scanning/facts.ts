@@ -1,0 +1,126 @@
+/** What the rule of a scan must know: what the code names, the order, and the containers that are concerned. */
+import { Effect } from "effect"
+import { assetConflicts } from "../availability/assets-query.ts"
+import type { DispatchFacts } from "../containers/dispatch-return.ts"
+import { type ContainerFacts, loadTarget, loadUnits, type Unit } from "../containers/facts.ts"
+import type { DemandRow } from "../demands/schema.ts"
+import type { Failure } from "../kernel/failure.ts"
+import { lockStreams } from "../kernel/engine.ts"
+import type { Settings } from "../kernel/settings.ts"
+import { Store } from "../kernel/store/store.ts"
+import type { DecisionState } from "../opportunities/aggregate.ts"
+import { loadDecisionState } from "../opportunities/load.ts"
+import type { OpportunityRow } from "../opportunities/schema.ts"
+import { type ContainerRow, containers } from "../packing/schema.ts"
+import { stock_levels } from "../stock/schema.ts"
+import { openEnd } from "../values/time.ts"
+import type { Found, Named } from "./codes.ts"
+
+/** A container that the code names, or that the unit is the case of. */
+export interface CaseFacts {
+  readonly target: ContainerFacts
+  /** Everything packed in it, by stock level. */
+  readonly units: ReadonlyMap<number, Unit>
+  readonly housing: DispatchFacts["housing"]
+  readonly housing_demands: ReadonlyArray<DemandRow>
+  /** Containers packed in it. */
+  readonly nested: ReadonlyArray<ContainerRow>
+}
+export interface ScanFacts {
+  readonly found: Found
+  /** Undefined where the order to check in from is not known, or is gone. */
+  readonly known: DecisionState | undefined
+  /** The scanned unit, and the container it is packed in. */
+  readonly unit: Unit | undefined
+  readonly around: ContainerFacts | undefined
+  /** Demands on the case of that container: it may be promised to an order. */
+  readonly around_demands: ReadonlyArray<DemandRow>
+  readonly as_case: CaseFacts | undefined
+}
+
+interface Now {
+  readonly now: string
+  readonly settings: Settings
+}
+
+export const containerOf = (named: Named | undefined): ContainerRow | undefined =>
+  named === undefined || named.kind === "product" ? undefined : named.container
+
+/** The streams of what a scan moves: taken before anything is read that it decides on. */
+export const lockNamed = Effect.fnUntraced(function* (
+  named: Named | undefined,
+  more: ReadonlyArray<string>
+): Effect.fn.Return<void, Failure, Store> {
+  const container = containerOf(named)
+  const level_id = named?.kind === "unit" ? named.level.id : undefined
+  yield* lockStreams([
+    ...more,
+    ...(container === undefined ? [] : ["compositions", `container:${container.id}`]),
+    ...(level_id === undefined ? [] : [`stock_level:${level_id}`])
+  ])
+})
+
+const demandsOnCase = (container: ContainerRow, until: string | null, now: string) =>
+  container.serialised_item_id === null
+    ? Effect.succeed([])
+    : assetConflicts(
+        [container.serialised_item_id],
+        { from: now, to: until === null || until < now ? openEnd : until },
+        now
+      )
+
+const loadCase = Effect.fnUntraced(function* (
+  container: ContainerRow,
+  header: OpportunityRow | undefined,
+  { now }: Now
+): Effect.fn.Return<CaseFacts, Failure, Store> {
+  const store = yield* Store
+  const current = (yield* store.get(containers, container.id)) ?? container
+  const target = yield* loadTarget(current)
+  const inside = target.items.map((item) => item.serialised_item_id)
+  yield* lockStreams(inside.map((id) => `stock_level:${id}`))
+  return {
+    target,
+    units: yield* loadUnits(inside, now),
+    housing:
+      current.serialised_item_id === null ? undefined : yield* store.get(stock_levels, current.serialised_item_id),
+    housing_demands: yield* demandsOnCase(current, header?.ends_at ?? null, now),
+    nested: (yield* store.find(containers, { parent_container_id: current.id })).filter(
+      ({ status }) => status !== "dissolved"
+    )
+  }
+})
+
+/** What a scan on this order is decided on; `header` undefined: on none. */
+export const loadScan = Effect.fnUntraced(function* (
+  found: Found,
+  header: OpportunityRow | undefined,
+  at: Now
+): Effect.fn.Return<ScanFacts, Failure, Store> {
+  const store = yield* Store
+  const { named } = found
+  const container = containerOf(named)
+  const as_case = container === undefined ? undefined : yield* loadCase(container, header, at)
+  const level_id = named?.kind === "unit" ? named.level.id : undefined
+  const unit = level_id === undefined ? undefined : (yield* loadUnits([level_id], at.now)).get(level_id)
+  const within = unit?.membership === undefined ? undefined : yield* store.get(containers, unit.membership.container_id)
+  if (within !== undefined) yield* lockStreams([`container:${within.id}`])
+  const around = within === undefined ? undefined : yield* loadTarget(within)
+  const level_ids = [
+    ...(level_id === undefined ? [] : [level_id]),
+    ...(as_case === undefined
+      ? []
+      : [...as_case.units.keys(), ...(as_case.housing === undefined ? [] : [as_case.housing.id])])
+  ]
+  return {
+    found,
+    known:
+      header === undefined
+        ? undefined
+        : yield* loadDecisionState(header, at, { live_only: true, stock: true, level_ids: [...new Set(level_ids)] }),
+    unit,
+    around,
+    around_demands: within === undefined ? [] : yield* demandsOnCase(within, null, at.now),
+    as_case
+  }
+})

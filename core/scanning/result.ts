@@ -1,0 +1,36 @@
+/** What a scan comes to, as its answer tells it. */
+import { boolean, choice, integer, text } from "../kernel/field.ts"
+import * as Shown from "../kernel/answer-schema.ts"
+import { dispatch_meta_fields } from "../opportunities/status/progress.ts"
+
+export const directions = { out: "Out", in: "In" } as const
+export type Direction = keyof typeof directions
+
+/** What was scanned, and what was done with it. */
+export const scanned_fields = {
+  direction: choice(directions),
+  kind: choice({ unit: "Unit", bulk: "Bulk", container: "Container" }),
+  code: text(),
+  /** What people call it. */
+  name: text(),
+  opportunity_id: integer({ nullable: true }),
+  opportunity_item_id: integer({ nullable: true }),
+  stock_level_id: integer({ nullable: true }),
+  container_id: integer({ nullable: true }),
+  product_id: integer({ nullable: true }),
+  /** Pieces that moved: 1 for a unit, all that is in it for a case. */
+  quantity: integer(),
+  /** The kit that the unit goes or comes back with, where it is a part of one. */
+  part_of: text({ nullable: true }),
+  taken_out_of: Shown.objects({ container_id: integer(), name: text(), seal_broken: boolean() })
+}
+const scannedSchema = Shown.keys(scanned_fields)
+export type Scanned = typeof scannedSchema.Type
+export const scanResult = Shown.keys({
+  id: integer(),
+  scanned: scannedSchema,
+  _meta: Shown.keys(dispatch_meta_fields, { nullable: true })
+})
+
+/** Pieces of an order: how many it asks for, and how many of them are packed, have gone out and are back. */
+export const count_fields = { asked: integer(), packed: integer(), out: integer(), back: integer(), to_go: integer() }

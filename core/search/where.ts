@@ -1,0 +1,227 @@
+/** Where units are right now and who has them (rules/search 3): a fixed number of queries, however many units. */
+import { Effect } from "effect"
+import type { Failure } from "../kernel/endpoint.ts"
+import { Store } from "../kernel/store/store.ts"
+import type { Viewer } from "../kernel/viewer.ts"
+import { columnsSeen } from "../kernel/visibility.ts"
+import { members } from "../members/schema.ts"
+import { opportunities, type OpportunityRow } from "../opportunities/schema.ts"
+import {
+  allocated,
+  asset_assignments,
+  checked_in,
+  dispatched,
+  on_hire,
+  prepared
+} from "../opportunities/units/schema.ts"
+import { container_items, type ContainerRow, containers, live_statuses } from "../packing/schema.ts"
+import { type OutOfService, type ServiceState } from "../service/service.ts"
+import type { StockLevelRow } from "../stock/schema.ts"
+import { stores, zoneOf } from "../stores/stores.ts"
+import { millisOf } from "../values/time.ts"
+import { type ServiceReasons, serviceReasons, type Supplied, suppliedBy } from "./behind.ts"
+import type { UnitPlace } from "./kinds.ts"
+
+export interface Whereabouts {
+  readonly place: UnitPlace
+  readonly store_id: number | null
+  readonly store_name: string | null
+  readonly timezone: string
+  /** The shelf, as the stock level says. */
+  readonly location: string | null
+  readonly container: { readonly id: number; readonly name: string } | null
+  /** Whom it is out with, back from, or prepared or put aside for; null where that is not for its reader. */
+  readonly order: {
+    readonly id: number
+    readonly number: string | null
+    readonly subject: string
+    readonly member_name: string | null
+    readonly until: string | null
+  } | null
+  /** What of it cannot be rented now: of a unit one entry, of a bulk quantity one for each part. */
+  readonly service: ReadonlyArray<{
+    readonly state: OutOfService["state"]
+    readonly quantity: number
+    readonly since: string
+    readonly expected_back_at: string | null
+    readonly reason: string | null
+  }>
+  /** Whom sub-hired goods are from; null of one's own, and where that is not for its reader. */
+  readonly supplier: Supplied | null
+}
+
+const nesting_max = 25
+/** Cases with those they are in, up to the outermost. */
+const withParents = Effect.fnUntraced(function* (
+  first: ReadonlyArray<ContainerRow>
+): Effect.fn.Return<ReadonlyMap<number, ContainerRow>, Failure, Store> {
+  const store = yield* Store
+  const known = new Map(first.map((one) => [one.id, one]))
+  for (let level = first, depth = 0; level.length > 0 && depth < nesting_max; depth++) {
+    const parents = level.flatMap(({ parent_container_id: id }) => (id === null || known.has(id) ? [] : [id]))
+    level = yield* store.getMany(containers, parents)
+    for (const one of level) known.set(one.id, one)
+  }
+  return known
+})
+/** The outermost case around one: what happens to that happens to all in it. */
+const outermost = (one: ContainerRow, cases: ReadonlyMap<number, ContainerRow>): ContainerRow => {
+  let at = one
+  for (let depth = 0; depth < nesting_max; depth++) {
+    const parent = cases.get(at.parent_container_id ?? 0)
+    if (parent === undefined) return at
+    at = parent
+  }
+  return at
+}
+
+type Held = { readonly status: number; readonly opportunity_id: number }
+/** The step that says most about where a unit is: out before back before prepared. */
+const in_order = [dispatched, on_hire, checked_in, prepared, allocated]
+const telling = (held: ReadonlyArray<Held>): Held | undefined =>
+  held.toSorted((one, other) => in_order.indexOf(one.status) - in_order.indexOf(other.status))[0]
+
+type Placed = Pick<StockLevelRow, "given_back_at" | "is_gone" | "starts_at" | "stock_category" | "service_state">
+/**
+ * What was sold or lost is so wherever it was. What is out is out, whatever is planned with it; what came back damaged
+ * is in quarantine rather than unchecked.
+ */
+export const placeOf = (
+  unit: Placed,
+  out_of_service: ServiceState | undefined,
+  held: Held | undefined,
+  around: Pick<ContainerRow, "status"> | undefined,
+  now: string
+): UnitPlace => {
+  if (unit.given_back_at !== null) return "given_back"
+  if (unit.service_state === "sold") return "sold"
+  if (out_of_service === "lost") return "lost"
+  if (unit.is_gone) return "gone"
+  if (held?.status === dispatched || held?.status === on_hire || around?.status === "dispatched") return "out"
+  if (out_of_service === "quarantine" || out_of_service === "in_repair") return out_of_service
+  if (held?.status === checked_in || around?.status === "returned") return "returned"
+  if (unit.starts_at !== null && unit.starts_at > now) return "not_here_yet"
+  if (held?.status === prepared) return "prepared"
+  return around === undefined ? "in_store" : "in_case"
+}
+const bulk_stock = 10
+/** What of it is out of service at this moment; a repair may be planned for later. */
+const serviceNow = (unit: StockLevelRow, now: string): ReadonlyArray<OutOfService> =>
+  unit.out_of_service.filter((one) => millisOf(one.starts_at) <= millisOf(now))
+
+/** The case each unit is in, and the outermost around it, which may be the one that it is. */
+const casesOf = Effect.fnUntraced(function* (ids: ReadonlyArray<number>) {
+  const store = yield* Store
+  const packed = yield* store.find(container_items, { serialised_item_id: ids, unpacked_at: null })
+  const housings = yield* store.find(containers, { serialised_item_id: ids, status: live_statuses })
+  const direct = yield* store.getMany(
+    containers,
+    packed.map(({ container_id }) => container_id)
+  )
+  const cases = yield* withParents([...direct, ...housings])
+  const containerOf = new Map(packed.map((one) => [one.serialised_item_id, cases.get(one.container_id)]))
+  const housed = new Map(housings.map((one) => [one.serialised_item_id, one]))
+  const around = (id: number): ContainerRow | undefined => {
+    const inside = containerOf.get(id) ?? housed.get(id)
+    return inside === undefined ? undefined : outermost(inside, cases)
+  }
+  return { around, containerOf }
+})
+
+/** By the ids of the stock levels. */
+export const whereaboutsOf = Effect.fnUntraced(function* (
+  units: ReadonlyArray<StockLevelRow>,
+  viewer: Viewer,
+  now: string
+): Effect.fn.Return<ReadonlyMap<number, Whereabouts>, Failure, Store> {
+  const store = yield* Store
+  const ids = units.map(({ id }) => id)
+  if (ids.length === 0) return new Map()
+  const held = Map.groupBy(
+    yield* store.find(asset_assignments, { stock_level_id: ids, status: [...in_order] }),
+    (one) => one.stock_level_id
+  )
+  const { around, containerOf } = yield* casesOf(ids)
+  const told = new Map(ids.map((id) => [id, telling(held.get(id) ?? [])]))
+  const reasons = yield* serviceReasons(
+    units.flatMap((unit) => serviceNow(unit, now)),
+    viewer
+  )
+  const came_from = cameFrom(units, reasons, now)
+  const orderIdOf = (id: number): number | null =>
+    told.get(id)?.opportunity_id ?? around(id)?.opportunity_id ?? came_from.get(id) ?? null
+  const orders = new Map(
+    (yield* store.getMany(
+      opportunities,
+      ids.flatMap((id) => orderIdOf(id) ?? [])
+    )).map((one) => [one.id, one])
+  )
+  const customers = new Map(
+    (yield* store.pickMany(
+      members,
+      ["id", "name"],
+      [...orders.values()].flatMap(({ member_id }) => member_id ?? [])
+    )).map((one) => [one.id, one.name])
+  )
+  const places = new Map((yield* store.find(stores, {})).map((one) => [one.id, one]))
+  const shown = shownOrder(viewer, customers)
+  const supplied = yield* suppliedBy(units, viewer)
+  return new Map(
+    units.map((unit) => {
+      const order = orders.get(orderIdOf(unit.id) ?? 0)
+      const container = containerOf.get(unit.id)
+      const at = places.get(unit.store_id)
+      const service = serviceNow(unit, now)
+      const is_unit = unit.stock_category !== bulk_stock
+      return [
+        unit.id,
+        {
+          place: placeOf(unit, is_unit ? service[0]?.state : undefined, told.get(unit.id), around(unit.id), now),
+          store_id: unit.store_id,
+          store_name: at?.name ?? null,
+          timezone: zoneOf(at),
+          location: unit.location,
+          container: container === undefined ? null : { id: container.id, name: container.name },
+          order: order === undefined ? null : shown(order),
+          service: service.map((one) => shownService(one, reasons)),
+          supplier: supplied.get(unit.id) ?? null
+        }
+      ]
+    })
+  )
+})
+
+/** The hires that units which are out of service came back from. */
+const cameFrom = (units: ReadonlyArray<StockLevelRow>, reasons: ServiceReasons, now: string) =>
+  new Map(
+    units
+      .filter((unit) => unit.stock_category !== bulk_stock)
+      .flatMap((unit) =>
+        serviceNow(unit, now).map((one) => [unit.id, reasons.get(one.service_record_id)?.opportunity_id] as const)
+      )
+  )
+const shownService = (
+  { expected_back_at, quantity, service_record_id, starts_at, state }: OutOfService,
+  reasons: ServiceReasons
+): Whereabouts["service"][number] => ({
+  state,
+  quantity,
+  since: starts_at,
+  expected_back_at: state === "lost" ? null : expected_back_at,
+  reason: reasons.get(service_record_id)?.reason ?? null
+})
+
+const shownOrder = (viewer: Viewer, customers: ReadonlyMap<number, string>) => {
+  const sees = columnsSeen(opportunities, viewer)
+  const sees_customer = sees("member_id") && columnsSeen(members, viewer)("name")
+  return ({ ends_at, id, member_id, number, subject }: OpportunityRow): Whereabouts["order"] =>
+    sees("subject")
+      ? {
+          id,
+          number,
+          subject,
+          member_name: sees_customer ? (customers.get(member_id ?? 0) ?? null) : null,
+          until: ends_at
+        }
+      : null
+}

@@ -1,0 +1,373 @@
+/** What takes back commands about opportunities: their lines, their status, and the units that leave with them. */
+import type { JsonObject } from "../kernel/json.ts"
+import {
+  backToBefore,
+  bodyAgain,
+  cannot,
+  type ChangedRow,
+  type Compensation,
+  deleteMade,
+  type Done,
+  makeAgain,
+  never,
+  opposite,
+  putBack,
+  requests,
+  rowOfParam,
+  rowsOf,
+  subjectOf,
+  type Undoing,
+  type UndoRequest
+} from "./compensation.ts"
+
+const header = (done: Done): ChangedRow | undefined => rowOfParam(done, "id")
+const closed_quotation = [2, 3, 4]
+const complete = 5
+const cancelled = 6
+
+/** Back to the status it had: by `reinstate` or `reopen` where it is closed now, on to the very status where needed. */
+const statusBefore =
+  (...first: ReadonlyArray<string>): Compensation =>
+  (done) => {
+    const row = header(done)
+    const was = row?.before?.["status"]
+    if (row?.before === undefined || typeof was !== "number")
+      return cannot("The status before is not remembered on this device", "set it by hand")
+    const is = row.now?.["status"]
+    const state = row.before["state"]
+    const reopening =
+      first.length > 0
+        ? first
+        : state === 2 && is === complete
+          ? ["opportunities.reopen"]
+          : (state === 2 && is === cancelled) || (state === 1 && closed_quotation.includes(Number(is)))
+            ? ["opportunities.reinstate"]
+            : []
+    const steps: Array<UndoRequest> = reopening.map((name) => ({ name, params: done.params }))
+    // Each of these leads to the first status of its state.
+    const stands = reopening.length > 0 ? 0 : is
+    if (stands !== was) steps.push({ name: "opportunities.change_status", params: done.params, body: { status: was } })
+    return requests(steps, `${subjectOf(done)} has the status it had before`, {
+      expects: [{ table: row.table, key: row.key, column: "status" }]
+    })
+  }
+
+/** A line's price by hand is not the price it has: without one the product's rate decides again. */
+const shownLine = ({ before = {}, shown }: ChangedRow): JsonObject =>
+  before["manual_unit_price"] === null ? { ...shown, unit_price: null } : shown
+
+const removedLine: Compensation = (done, catalogue) => {
+  const endpoint = catalogue.endpoint("opportunities.add_item")
+  const gone = rowsOf(done, "opportunity_items").filter(({ before, now }) => before !== undefined && now === undefined)
+  if (endpoint === undefined || gone.length === 0)
+    return cannot("The line is not remembered on this device", "add it again by hand")
+  const ordered = [...gone].sort((one, other) => pathOf(one).localeCompare(pathOf(other)))
+  const steps = ordered.map((row): UndoRequest => {
+    const shown = shownLine(row)
+    const { item_id, itemable_id: _same, ...again } = bodyAgain(endpoint, { ...row, shown })
+    const parent = pathOf(row).slice(0, -path_step)
+    const inside = ordered.findIndex((one) => pathOf(one) === parent)
+    return {
+      name: endpoint.name,
+      params: { id: done.params["id"] ?? "" },
+      body: {
+        ...again,
+        ...(item_id === undefined ? {} : { item_id }),
+        materialize_included_accessories: false,
+        ...(inside >= 0
+          ? { principal_item_id: { made_by: inside, table: "opportunity_items" } }
+          : parent === ""
+            ? {}
+            : { parent_path: parent })
+      }
+    }
+  })
+  const names = ordered.map((row) => done.called(row.table, row.key)).join(", ")
+  return requests(steps, `${subjectOf(done)}: ${names} added again, at the end of what it stood in`)
+}
+/** Digits of a line's place at each level of its path. */
+const path_step = 4
+const pathOf = ({ before = {} }: ChangedRow): string => String(before["path"] ?? "")
+
+const changedLine: Compensation = (done) => {
+  const row = rowOfParam(done, "item")
+  if (row?.before === undefined) return cannot("The line before is not remembered on this device", "set it by hand")
+  const names = Object.keys(done.body).filter((name) => name !== "currency")
+  const empty = ["notes", "description"].filter((name) => names.includes(name) && (row.shown[name] ?? null) === null)
+  if (empty.length > 0) return cannot(`A line's ${empty.join(" and ")} cannot be emptied again`, "write others")
+  return putBack(done, row, names, shownLine(row))
+}
+
+const dealPriceBefore: Compensation = (done) => {
+  const row = header(done)
+  const total = row?.before?.["deal_total"]
+  if (row?.before === undefined) return cannot("The price before is not remembered on this device", "set it by hand")
+  if (total === null || total === undefined)
+    return requests(
+      [{ name: "opportunities.clear_deal_price", params: done.params }],
+      `${subjectOf(done)}: no agreed price again`
+    )
+  const shown = row.shown["deal_total"] ?? null
+  return requests(
+    [{ name: "opportunities.set_deal_price", params: done.params, body: { deal_total: shown } }],
+    `${subjectOf(done)}: the agreed price is ${String(shown)} again`
+  )
+}
+
+/** What the assignment of a unit goes through, by its status: the action that leads there, and the time it takes. */
+const forward: ReadonlyArray<readonly [action: string, time: string | undefined]> = [
+  ["", undefined],
+  ["prepare", "prepared_at"],
+  ["dispatch", "dispatched_at"],
+  ["on_hire", undefined],
+  ["return", "returned_at"],
+  ["check", "checked_at"]
+]
+/** The order and the line that a unit stands on: its row says, as a scan by code names neither. */
+const placeOf = (done: Done, { before, now }: ChangedRow) => {
+  const { opportunity_id = done.params["id"] ?? "", opportunity_item_id } = before ?? now ?? {}
+  return { id: Number(opportunity_id), item: Number(opportunity_item_id) }
+}
+const patch = (done: Done, row: ChangedRow, id: UndoRequest["params"][string], body: JsonObject): UndoRequest => ({
+  name: "opportunities.move_asset",
+  params: { ...placeOf(done, row), asset: id },
+  body
+})
+const onwards = (
+  done: Done,
+  row: ChangedRow,
+  id: UndoRequest["params"][string],
+  from: number
+): ReadonlyArray<UndoRequest> =>
+  forward
+    .slice(from + 1, statusOf(row.before) + 1)
+    .map(([action, time]) =>
+      patch(done, row, id, {
+        action,
+        ...(time === undefined || (row.before?.[time] ?? null) === null ? {} : { [time]: row.before?.[time] ?? null }),
+        ...(action === "check" ? { condition: row.before?.["condition_on_return"] ?? 0 } : {})
+      })
+    )
+const statusOf = (row: JsonObject | undefined): number => Number(row?.["status"] ?? 0)
+
+/** One unit back to where it was: off its line, on it again, to an earlier status or on to a later one. */
+const unitBack = (done: Done, row: ChangedRow, place: number): ReadonlyArray<UndoRequest> => {
+  const { before, key, now } = row
+  const id = Number(key)
+  const params = placeOf(done, row)
+  if (before === undefined) {
+    if (now === undefined) return []
+    const back = statusOf(now) > 1 ? [patch(done, row, id, { action: "revert_status", status: 0 })] : []
+    return [...back, { name: "opportunities.deallocate_asset", params: { ...params, asset: id } }]
+  }
+  if (now === undefined)
+    return [
+      { name: "opportunities.allocate_asset", params, body: { stock_level_id: before["stock_level_id"] ?? null } },
+      ...onwards(done, row, { made_by: place, table: "asset_assignments" }, 0)
+    ]
+  return [
+    ...(statusOf(now) > statusOf(before)
+      ? [patch(done, row, id, { action: "revert_status", status: statusOf(before) })]
+      : onwards(done, row, id, statusOf(now))),
+    ...(now["stock_level_id"] === before["stock_level_id"]
+      ? []
+      : [patch(done, row, id, { action: "substitute", stock_level_id: before["stock_level_id"] ?? null })]),
+    ...(now["container_stock_level_id"] === before["container_stock_level_id"]
+      ? []
+      : [
+          (before["container_stock_level_id"] ?? null) === null
+            ? patch(done, row, id, { action: "clear_container" })
+            : patch(done, row, id, {
+                action: "set_container",
+                container_stock_level_id: before["container_stock_level_id"] ?? null
+              })
+        ])
+  ]
+}
+const counted = ["dispatched_quantity", "returned_quantity"] as const
+/** What a command counted out and in of a line is counted back. */
+const countedBack = (done: Done): ReadonlyArray<UndoRequest> =>
+  rowsOf(done, "opportunity_items").flatMap((row) =>
+    counted.toReversed().flatMap((column): ReadonlyArray<UndoRequest> => {
+      const more = Number(row.set[column] ?? row.before?.[column] ?? 0) - Number(row.before?.[column] ?? 0)
+      return row.before === undefined || more <= 0
+        ? []
+        : [
+            {
+              name: "opportunities.fulfil_item",
+              params: { id: Number(row.before["opportunity_id"]), item: Number(row.key) },
+              body: {
+                action: column === "dispatched_quantity" ? "revert_dispatch" : "revert_return",
+                quantity: more.toFixed(2)
+              }
+            }
+          ]
+    })
+  )
+/** Units and counted lines are as before the command, whatever it did: allocated, prepared, out, back, checked. */
+export const unitsBack = (done: Done): Undoing => {
+  const units = rowsOf(done, "asset_assignments")
+  const steps: Array<UndoRequest> = []
+  for (const row of [...units].reverse()) steps.push(...unitBack(done, row, steps.length))
+  steps.push(...countedBack(done))
+  const names = units.map(({ before, now }) => done.called("stock_levels", (now ?? before)?.["stock_level_id"]))
+  const few = names.length > 6 ? [...names.slice(0, 5), `${names.length - 5} more`] : names
+  const off = units.length > 0 && units.every(({ before }) => before === undefined)
+  const what =
+    names.length === 0
+      ? "the quantities are counted back"
+      : `${few.join(", ")} ${off ? "off the order again" : "as before"}`
+  // A scan in names no order: the units are what it was about.
+  const subject = subjectOf(done)
+  return requests(steps, subject === "" ? what : `${subject}: ${what}`, {
+    expects: units.flatMap(({ key, set, table }) => ("status" in set ? [{ table, key, column: "status" }] : []))
+  })
+}
+
+const adjusted: Compensation = (done) => {
+  if (done.body["action"] !== "adjust") return unitsBack(done)
+  const row = rowOfParam(done, "item")
+  return row?.before === undefined
+    ? cannot("The quantity before is not remembered on this device", "set it by hand")
+    : requests(
+        [
+          {
+            name: done.endpoint.name,
+            params: done.params,
+            body: { action: "adjust", new_quantity: row.shown["quantity"] ?? null }
+          }
+        ],
+        `${subjectOf(done)}: ${done.called(row.table, row.key)} has its quantity of before`,
+        { expects: [{ table: row.table, key: row.key, column: "quantity" }] }
+      )
+}
+
+/** A scan is taken back with the allocation it made; what left as a whole case, or came back damaged, is not. */
+const scannedBack = (done: Done): Undoing => {
+  if (rowsOf(done, "service_records").length > 0)
+    return cannot("What came back damaged or is missing is in the workshop's records", "flightcase units release UNIT")
+  const cases = rowsOf(done, "containers")
+  if (cases.some(({ set }) => "opportunity_id" in set))
+    return cannot("A case moved as a whole, with all that is in it", "scan the case again the other way")
+  const back = unitsBack(done)
+  const opened = cases.filter(({ before, set }) => before?.["status"] === "sealed" && set["status"] === "open")
+  if (back.kind === "cannot" || opened.length === 0) return back
+  const seals = opened.map(({ key }): UndoRequest => ({ name: "containers.seal", params: { container: Number(key) } }))
+  return { ...back, requests: [...back.requests, ...seals] }
+}
+
+const versionBefore: Compensation = (done) => {
+  const before = rowsOf(done, "opportunity_versions").find((row) => row.before?.["is_active"] === true)
+  return before === undefined
+    ? cannot("Which version counted before is not remembered on this device", "activate it by hand")
+    : requests(
+        [{ name: "opportunities.activate_version", params: { ...done.params, version: Number(before.key) } }],
+        `${subjectOf(done)}: ${done.called(before.table, before.key)} counts again`
+      )
+}
+const quotationAgain: Compensation = (done, catalogue) =>
+  rowsOf(done, "opportunity_versions").length > 0
+    ? cannot(
+        "Its other versions were set aside when it became an order",
+        "make it a quotation again, with this version: flightcase orders revert-to-quotation ORDER"
+      )
+    : statusBefore(quotation)(done, catalogue)
+const hire_dates = ["starts_at", "ends_at", "charge_starts_at", "charge_ends_at"] as const
+const by_hand = "give it the dates by hand: flightcase orders extend ORDER --to TIME --lines LINES"
+/** The hire has its dates of before, and so have the lines that went along with it. */
+const datesBefore: Compensation = (done) => {
+  const row = header(done)
+  const before = row?.before
+  if (row === undefined || before === undefined)
+    return cannot("The dates before are not remembered on this device", by_hand)
+  const moved = hire_dates.filter((name) => name in row.set && row.set[name] !== before[name])
+  const lines = rowsOf(done, "opportunity_items").filter(({ set }) => "starts_at" in set || "ends_at" in set)
+  const went_along = lines.every((line) =>
+    (["starts_at", "ends_at"] as const).every((bound) =>
+      moved.includes(bound) ? line.before?.[bound] === before[bound] : !(bound in line.set)
+    )
+  )
+  const others = Object.keys(row.set).some(
+    (name) => /_(starts|ends)_at$/.test(name) && !/^(charge|original)_/.test(name)
+  )
+  const is_plain = moved.length > 0 && moved.every((name) => before[name] !== null) && went_along && !others
+  if (!is_plain || rowsOf(done, "shortage_acknowledgements").length > 0)
+    return cannot("Lines or phases had dates of their own, or somebody went ahead with a shortage", by_hand)
+  const ids = lines.map(({ key }) => Number(key))
+  const body = {
+    ...Object.fromEntries(moved.map((name) => [name, before[name] ?? null])),
+    lines: ids.length === 0 ? "keep" : ids
+  }
+  return requests(
+    [{ name: "opportunities.extend", params: done.params, body }],
+    `${subjectOf(done)} has the dates it had before`,
+    { expects: moved.map((column) => ({ table: row.table, key: row.key, column })) }
+  )
+}
+const quotation = "opportunities.revert_to_quotation"
+const sent = "What was sent to a customer stays with them"
+
+export const orderCompensations: { readonly [name: string]: Compensation } = {
+  "opportunities.clone": deleteMade("opportunities.delete"),
+  "opportunities.convert_to_quotation": opposite("opportunities.revert_to_draft", "is a draft again"),
+  "opportunities.revert_to_draft": statusBefore("opportunities.convert_to_quotation"),
+  "opportunities.convert_to_order": quotationAgain,
+  "opportunities.revert_to_quotation": statusBefore("opportunities.convert_to_order"),
+  "opportunities.reinstate": statusBefore(),
+  "opportunities.reopen": statusBefore(),
+  "opportunities.change_status": statusBefore(),
+  "opportunities.lock_locks": opposite("opportunities.unlock_locks", "has its exchange rate and tax open again"),
+  "opportunities.unlock_locks": never(
+    "The rate and the tax that were locked are not kept",
+    "lock those of today: flightcase orders lock-locks ORDER"
+  ),
+  "opportunities.extend": datesBefore,
+  "opportunities.add_item": deleteMade("opportunities.remove_item", "removed again"),
+  "opportunities.update_item": changedLine,
+  "opportunities.remove_item": removedLine,
+  "opportunities.restructure_items": never(
+    "The order lines stood in is not kept",
+    "put them in order again: flightcase orders items tree"
+  ),
+  "opportunities.add_cost": deleteMade("opportunities.remove_cost", "removed again"),
+  "opportunities.update_cost": backToBefore,
+  "opportunities.remove_cost": makeAgain("opportunities.add_cost"),
+  "opportunities.set_deal_price": dealPriceBefore,
+  "opportunities.clear_deal_price": dealPriceBefore,
+  "opportunities.add_participant": deleteMade("opportunities.remove_participant", "removed again"),
+  "opportunities.update_participant": backToBefore,
+  "opportunities.remove_participant": makeAgain("opportunities.add_participant"),
+  "opportunities.quick_allocate": unitsBack,
+  "opportunities.quick_prepare": unitsBack,
+  "opportunities.quick_book_out": unitsBack,
+  "opportunities.quick_check_in": unitsBack,
+  "opportunities.allocate_asset": unitsBack,
+  "opportunities.move_asset": unitsBack,
+  "opportunities.deallocate_asset": unitsBack,
+  "opportunities.fulfil_item": adjusted,
+  "opportunities.scan": scannedBack,
+  "scans.check_in": scannedBack,
+  "opportunities.create_version": deleteMade("opportunities.delete_version"),
+  "opportunities.activate_version": versionBefore,
+  "opportunities.relabel_version": backToBefore,
+  "opportunities.send_version": never(sent, "make a new version and send that"),
+  "opportunities.accept_version": never(
+    "An acceptance is a promise to the customer",
+    "make the order a quotation again"
+  ),
+  "opportunities.decline_version": never("A decline is the customer's word", "make a new version of the quote"),
+  "opportunities.delete_version": never("The lines of a deleted version are gone", "make a new version"),
+  "opportunities.acknowledge_shortages": never(
+    "Who knew of a shortage is kept as it was said",
+    "settle the shortage: flightcase shortages"
+  ),
+  "opportunities.leave_waiting_list": never(
+    "Others may have moved up meanwhile",
+    "join the list again, at its end: flightcase shortages wait"
+  ),
+  "opportunities.resolve_shortages": never(
+    "Orders to suppliers were made of it",
+    "cancel what was ordered: flightcase purchase-orders cancel"
+  ),
+  "opportunities.invoice": deleteMade("invoices.delete")
+}

@@ -1,0 +1,223 @@
+/**
+ * What the workshop does when others record events: what is checked in damaged goes to quarantine, what is missing is
+ * lost, and what the ledger moved out is in the workshop no longer (rules/availability 13.3).
+ */
+import { Effect, Result } from "effect"
+import { rowCreated, rowUpdated, updatedEvent } from "../kernel/crud-resource.ts"
+import type { DecideContext, Failure } from "../kernel/endpoint.ts"
+import { lockStreams } from "../kernel/engine.ts"
+import { streamOf, type NewEvent } from "../kernel/event.ts"
+import { dataOf } from "../kernel/event-type.ts"
+import { reaction } from "../kernel/react.ts"
+import { Store } from "../kernel/store/store.ts"
+import { bulkReturned } from "../opportunities/lines/events.ts"
+import { opportunity_items } from "../opportunities/lines/schema.ts"
+import { opportunities } from "../opportunities/schema.ts"
+import { unitChecked, unitReverted } from "../opportunities/units/events.ts"
+import { asset_assignments, damaged, missing } from "../opportunities/units/schema.ts"
+import type { OutOfServiceState } from "../service/service.ts"
+import { stock_levels, stock_transactions } from "../stock/schema.ts"
+import { followLedger, release, type ServiceFacts, takeOut } from "./decide.ts"
+import { loadServiceFacts } from "./facts.ts"
+import { service_records } from "./schema.ts"
+
+/** Stock that came back and is not fit: how much of which level, from which line. */
+interface CameBack {
+  readonly stock_level_id: number
+  readonly quantity: number
+  readonly condition: number
+  readonly note: string | null
+  readonly opportunity_id: number
+  readonly opportunity_item_id: number
+}
+interface CameBackFacts {
+  readonly back: ReadonlyArray<CameBack>
+  readonly levels: ReadonlyMap<number, ServiceFacts>
+}
+const textOf = (value: unknown): string | null => (typeof value === "string" && value !== "" ? value : null)
+const isUnfit = (condition: unknown): condition is number => condition === damaged || condition === missing
+
+/** Units of these checks, by their assignments: one query. */
+const unitsBack = Effect.fnUntraced(function* (
+  checks: ReadonlyArray<ReturnType<typeof dataOfChecks>[number]>
+): Effect.fn.Return<ReadonlyArray<CameBack>, Failure, Store> {
+  const unfit = checks.filter(({ also }) => isUnfit(also["condition"]))
+  if (unfit.length === 0) return []
+  const units = new Map(
+    (yield* (yield* Store).getMany(
+      asset_assignments,
+      unfit.map(({ assignment_id }) => assignment_id)
+    )).map((unit) => [unit.id, unit])
+  )
+  return unfit.flatMap(({ also, assignment_id, set }): ReadonlyArray<CameBack> => {
+    const unit = units.get(assignment_id)
+    return unit === undefined
+      ? []
+      : [
+          {
+            stock_level_id: unit.stock_level_id,
+            quantity: 1,
+            condition: Number(also["condition"]),
+            note: textOf(set.notes),
+            opportunity_id: unit.opportunity_id,
+            opportunity_item_id: unit.opportunity_item_id
+          }
+        ]
+  })
+})
+const dataOfChecks = (all: ReadonlyArray<NewEvent>) => dataOf(unitChecked, all)
+
+/** Quantities that came back to the bulk level of the line's product at the store they came back to. Three queries. */
+const quantitiesBack = Effect.fnUntraced(function* (
+  returns: ReadonlyArray<ReturnType<typeof dataOfReturns>[number]>
+): Effect.fn.Return<ReadonlyArray<CameBack>, Failure, Store> {
+  const unfit = returns.filter(({ also }) => isUnfit(also["condition"]) && Number(also["quantity"]) >= 1)
+  if (unfit.length === 0) return []
+  const store = yield* Store
+  const lines = new Map(
+    (yield* store.getMany(
+      opportunity_items,
+      unfit.map(({ item_id }) => item_id)
+    )).map((line) => [line.id, line])
+  )
+  const headers = new Map(
+    (yield* store.getMany(
+      opportunities,
+      unfit.map(({ id }) => id)
+    )).map((header) => [header.id, header])
+  )
+  const product_ids = [...lines.values()].flatMap(({ item_id }) => item_id ?? [])
+  const levels = yield* store.find(stock_levels, { product_id: product_ids, stock_category: 10, is_sub_hired: false })
+  return unfit.flatMap(({ also, id, item_id }): ReadonlyArray<CameBack> => {
+    const line = lines.get(item_id)
+    const store_id = line?.return_store_id ?? line?.dispatch_store_id ?? headers.get(id)?.store_id
+    const level = levels.find((one) => one.product_id === line?.item_id && one.store_id === store_id)
+    return level === undefined
+      ? []
+      : [
+          {
+            stock_level_id: level.id,
+            quantity: Math.floor(Number(also["quantity"])),
+            condition: Number(also["condition"]),
+            note: null,
+            opportunity_id: id,
+            opportunity_item_id: item_id
+          }
+        ]
+  })
+})
+const dataOfReturns = (all: ReadonlyArray<NewEvent>) => dataOf(bulkReturned, all)
+
+/** What a check-in makes of stock as it is; undefined where it stays: gone already, or in the workshop rightly. */
+const outAfterCheck = ({ level, open }: ServiceFacts, condition: number): OutOfServiceState | undefined => {
+  if (level.is_gone || level.given_back_at !== null) return undefined
+  const wanted = condition === missing ? "lost" : "quarantine"
+  const [first] = level.stock_category === 50 ? open : []
+  return first?.state === wanted || (first?.state === "in_repair" && wanted === "quarantine") ? undefined : wanted
+}
+
+/** A check-in is never refused for what comes of it: of a bulk level as much goes out of service as is in it. */
+const checkedOut = (
+  { back, levels }: CameBackFacts,
+  context: DecideContext
+): Result.Result<ReadonlyArray<NewEvent>, never> => {
+  const events: Array<NewEvent> = []
+  for (const one of back) {
+    const facts = levels.get(one.stock_level_id)
+    const state = facts === undefined ? undefined : outAfterCheck(facts, one.condition)
+    if (facts === undefined || state === undefined) continue
+    const is_unit = facts.level.stock_category === 50
+    const there = Math.floor(Number(facts.level.quantity_held)) - facts.open.reduce((sum, row) => sum + row.quantity, 0)
+    const quantity = is_unit ? 1 : Math.min(one.quantity, there)
+    if (quantity < 1) continue
+    const decided = takeOut(
+      facts,
+      state,
+      {
+        quantity,
+        reason: state === "lost" ? "Missing at check-in" : "Checked in damaged",
+        note: one.note,
+        opportunity_id: one.opportunity_id,
+        opportunity_item_id: one.opportunity_item_id
+      },
+      context
+    )
+    if (Result.isSuccess(decided)) events.push(...decided.success.events)
+  }
+  return Result.succeed(events)
+}
+
+const checkedInUnfit = reaction({
+  on: [unitChecked, bulkReturned],
+  facts: ({ all }) =>
+    Effect.gen(function* (): Effect.fn.Return<CameBackFacts, Failure, Store> {
+      const back = [...(yield* unitsBack(dataOfChecks(all))), ...(yield* quantitiesBack(dataOfReturns(all)))]
+      const ids = [...new Set(back.map(({ stock_level_id }) => stock_level_id))]
+      if (ids.length === 0) return { back: [], levels: new Map() }
+      yield* lockStreams(ids.map((id) => streamOf("stock_level", id)))
+      return { back, levels: yield* loadServiceFacts(ids) }
+    }),
+  decide: (_happened, facts, context) => checkedOut(facts, context)
+})
+
+const levelChanged = rowUpdated(stock_levels),
+  lineMade = rowCreated(stock_transactions)
+const sellType = 7
+
+/** A level that left stock by its ledger, came back to it, or moved to another store. */
+const levelFollowed = reaction({
+  on: [levelChanged],
+  facts: ({ all }) => {
+    const changed = dataOf(levelChanged, all)
+    // What a move of the workshop itself did to the level is settled by its own rule.
+    const settled = new Set(changed.flatMap((one) => ("out_of_service" in one || "service_state" in one ? one.id : [])))
+    const ids = changed.flatMap((one) =>
+      ("is_gone" in one || "store_id" in one) && !settled.has(one.id) ? one.id : []
+    )
+    return loadServiceFacts([...new Set(ids)])
+  },
+  decide: ({ all }, levels, context) =>
+    Result.succeed(
+      dataOf(levelChanged, all).flatMap(({ id, is_gone, store_id }) => {
+        const facts = levels.get(id)
+        if (facts === undefined) return []
+        const moved =
+          typeof store_id !== "number"
+            ? []
+            : facts.open.flatMap((record) => updatedEvent(service_records, record, { store_id }) ?? [])
+        if (typeof is_gone !== "boolean") return moved
+        const sold = dataOf(lineMade, all).some(
+          (line) => line["stock_level_id"] === id && line["transaction_type"] === sellType
+        )
+        return [...moved, ...followLedger(facts, { is_gone, sold }, context)]
+      })
+    )
+})
+
+/** A check that was recorded by mistake: what it took out of service is in it again, if it is as the check left it. */
+const checkReverted = reaction({
+  on: [unitReverted],
+  facts: ({ events }) =>
+    Effect.gen(function* () {
+      const unfit = events.filter(({ data }) => isUnfit(data.was.condition_on_return))
+      const units = yield* (yield* Store).getMany(
+        asset_assignments,
+        unfit.map(({ data }) => data.assignment_id)
+      )
+      yield* lockStreams(units.map((unit) => streamOf("stock_level", unit.stock_level_id)))
+      return { units, levels: yield* loadServiceFacts(units.map((unit) => unit.stock_level_id)) }
+    }),
+  decide: (_happened, { levels, units }, context) =>
+    Result.succeed(
+      units.flatMap((unit) => {
+        const facts = levels.get(unit.stock_level_id)
+        const record = facts?.open[0]
+        if (facts === undefined || record?.opportunity_item_id !== unit.opportunity_item_id) return []
+        if (record.state !== (unit.condition_on_return === missing ? "lost" : "quarantine")) return []
+        const decided = release(facts, { note: "The check-in was reverted" }, context)
+        return Result.isSuccess(decided) ? decided.success.events : []
+      })
+    )
+})
+
+export const workshopReactions = [checkedInUnfit, checkReverted, levelFollowed]

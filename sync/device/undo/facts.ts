@@ -1,0 +1,130 @@
+/** What a compensation is worked out from: a recorded command, and the rows it changed as they were and as they are. */
+import { Effect } from "effect"
+import type { Catalogue } from "../../../core/kernel/catalogue.ts"
+import type { Endpoint, Params } from "../../../core/kernel/endpoint.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"
+import { journal } from "../../../core/kernel/journal.ts"
+import { baseView, render, viewContext } from "../../../core/kernel/render.ts"
+import { baseCurrency } from "../../../core/kernel/settings.ts"
+import { CommandRuntime } from "../../../core/kernel/command-runtime.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import type { AnyRow, RowOf, Table } from "../../../core/kernel/table.ts"
+import type { Viewer } from "../../../core/kernel/viewer.ts"
+import type { ChangedRow, Done } from "../../../core/undo/compensation.ts"
+import { calledRow, naming } from "../../../core/undo/called.ts"
+import { commandDecided } from "../../protocol/events.ts"
+import { type DescriptionContext, touchesOf } from "../outcomes/describe-event.ts"
+import type { DoneEffects, EventSummary, OutboxCommand } from "../outbox/command.ts"
+
+export interface UndoContext extends DescriptionContext {
+  readonly viewer: Viewer
+  readonly now: string
+}
+
+const keyOf = (table: Table, key: string): string | number => {
+  const id = Number(key)
+  return table.key === "id" && Number.isInteger(id) ? id : key
+}
+
+/** The command's events: those of the journal, which the server may have decided otherwise, or those it had here. */
+export const eventsOf = Effect.fnUntraced(function* (command: OutboxCommand, done: DoneEffects, replica_id: number) {
+  const store = yield* Store
+  const stored = yield* store.find(journal, { command_id: command.id, replica_id }, { order: ["position"] })
+  const events = stored.filter(({ type }) => type !== commandDecided.type)
+  return events.length > 0
+    ? events.map(({ data, stream, type }): EventSummary => ({ stream, type, data: isJsonObject(data) ? data : {} }))
+    : done.events
+})
+
+export const doneOf = Effect.fnUntraced(function* (
+  context: UndoContext,
+  command: OutboxCommand,
+  endpoint: Endpoint,
+  done: DoneEffects
+) {
+  const store = yield* Store
+  const { catalogue } = context
+  const set = new Map<string, { [column: string]: Json }>()
+  for (const event of yield* eventsOf(command, done, context.replica_id))
+    for (const touch of touchesOf(context, event, command.issued_at)) {
+      const place = `${touch.table.name}/${touch.key}`
+      set.set(place, { ...set.get(place), ...(touch.columns as JsonObject) })
+    }
+  const rows: Array<ChangedRow> = []
+  for (const place of new Set([...Object.keys(done.rows), ...done.made])) {
+    const at = place.indexOf("/")
+    const table = catalogue.table(place.slice(0, at))
+    const key = keyOf(table, place.slice(at + 1))
+    const before = done.rows[place]
+    const now = yield* store.get(table, key)
+    rows.push({
+      table: table.name,
+      key,
+      before,
+      shown: before === undefined ? {} : yield* shownRow(context, table, before),
+      set: set.get(place) ?? {},
+      now: now === undefined ? undefined : ({ ...now } as JsonObject)
+    })
+  }
+  const called = yield* namesOf(catalogue, endpoint, command, rows)
+  return { endpoint, params: command.payload.params, body: command.payload.body, rows, called } satisfies Done
+})
+
+const shownRow = Effect.fnUntraced(function* (context: UndoContext, table: Table, row: JsonObject) {
+  const settings = yield* (yield* CommandRuntime).settings
+  const { catalogue, now, viewer } = context
+  const view = viewContext({ viewer, settings, now, composed: catalogue.composed })
+  const resource = catalogue.resources.find((one) => one.table === table)
+  if (resource === undefined) return baseView(table, row as AnyRow, view)
+  const [shown] = yield* render(resource, [row as RowOf<Table>], [], view)
+  return { ...baseView(table, row as AnyRow, view), ...shown }
+})
+
+/** What its rows, those of its path and those they name are called. */
+const namesOf = Effect.fnUntraced(function* (
+  catalogue: Catalogue,
+  endpoint: Endpoint,
+  { payload }: OutboxCommand,
+  rows: ReadonlyArray<ChangedRow>
+) {
+  const store = yield* Store
+  const names = new Map<string, string>()
+  const keep = (table: string, key: string | number, row: JsonObject | undefined): void => {
+    names.set(`${table}/${key}`, calledRow(catalogue.table(table), key, row))
+  }
+  const wanted = new Map<string, readonly [table: Table, key: number]>()
+  const want = (name: string, id: Json | undefined): void => {
+    if (typeof id === "number") wanted.set(`${name}/${id}`, [catalogue.table(name), id])
+  }
+  for (const [name, { table }] of Object.entries(endpoint.params as Params))
+    want(table.name, Number(payload.params[name]))
+  for (const [column, table] of Object.entries(naming)) {
+    want(table, payload.body[column])
+    for (const { before, now, set } of rows) want(table, (now ?? before ?? set)[column])
+  }
+  for (const { before, key, now, set, table } of rows) keep(table, key, { ...set, ...before, ...now })
+  for (const [table, key] of wanted.values()) {
+    const row = yield* store.get(table, key)
+    if (row !== undefined || !names.has(`${table.name}/${key}`))
+      keep(table.name, key, row === undefined ? undefined : ({ ...row } as JsonObject))
+  }
+  return (table: string, key: Json | undefined): string =>
+    names.get(`${table}/${String(key)}`) ?? calledRow(catalogue.table(table), String(key), undefined)
+})
+
+export const undoContext = Effect.fnUntraced(function* (
+  catalogue: Catalogue,
+  replica_id: number,
+  viewer: Viewer,
+  now: string
+) {
+  const settings = yield* (yield* CommandRuntime).settings
+  return {
+    catalogue,
+    replica_id,
+    viewer,
+    now,
+    base_currency: baseCurrency(settings),
+    timezone: null
+  } satisfies UndoContext
+})

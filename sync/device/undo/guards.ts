@@ -1,0 +1,91 @@
+/** What forbids an undo: values that somebody set since, rows that others have worked on. It names who and when. */
+import { Effect } from "effect"
+import { sameJson } from "../../../core/kernel/json.ts"
+import { journal } from "../../../core/kernel/journal.ts"
+import type { StoredEvent } from "../../../core/kernel/event.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import type { Done, Expected, Undoing } from "../../../core/undo/compensation.ts"
+import { commandDecided } from "../../protocol/events.ts"
+import { actorOf, isByOtherDevice, rowKey, touchesOf } from "../outcomes/describe-event.ts"
+import type { DoneEffects, OutboxCommand } from "../outbox/command.ts"
+import type { Outbox } from "../outbox/outbox.ts"
+import { eventsOf, type UndoContext } from "./facts.ts"
+
+/** Somebody's later change, and where it stands in the way. */
+export interface Later {
+  readonly what: string
+  readonly field: string | null
+  readonly who: string | null
+  readonly when: string | null
+  /** The command of this device that did it; null where it came from elsewhere. */
+  readonly n: number | null
+}
+
+/**
+ * The first later change that an undo would take back with its own. `with_it`: commands that are undone before it in
+ * the same go.
+ */
+export const laterChange = Effect.fnUntraced(function* (
+  context: UndoContext,
+  outbox: Outbox,
+  command: OutboxCommand,
+  effects: DoneEffects,
+  done: Done,
+  undoing: Extract<Undoing, { kind: "requests" }>,
+  with_it: ReadonlySet<string>
+) {
+  const changed = (undoing.expects ?? []).filter((one) => !holds(done, one))
+  const untouched = undoing.untouched ?? []
+  if (changed.length === 0 && untouched.length === 0) return undefined
+  const later = yield* eventsAfter(context, command, effects)
+  for (const { column, key, table } of changed) {
+    const event = later.findLast((one) =>
+      touchesOf(context, one, one.recorded_at).some(
+        (touch) => touch.table.name === table && String(touch.key) === String(key) && column in touch.columns
+      )
+    )
+    if (event === undefined || !with_it.has(event.command_id))
+      return yield* described(outbox, event, done.called(table, key), column)
+  }
+  for (const { key, table } of untouched) {
+    const event = later.find(
+      (one) =>
+        isByOtherDevice(context, one) &&
+        touchesOf(context, one, one.recorded_at).some((touch) => rowKey(touch) === `${table}/${key}`)
+    )
+    if (event !== undefined) return yield* described(outbox, event, done.called(table, key), null)
+  }
+  return undefined
+})
+/** A row that is gone holds nothing any more: the rules say what that means. */
+const holds = ({ rows }: Done, { column, key, table }: Expected): boolean => {
+  const row = rows.find((one) => one.table === table && one.key === key)
+  if (row?.now === undefined || !(column in row.set)) return true
+  return sameJson(row.now[column] ?? null, row.set[column] ?? null)
+}
+const eventsAfter = Effect.fnUntraced(function* (context: UndoContext, command: OutboxCommand, effects: DoneEffects) {
+  const store = yield* Store
+  const streams = [...new Set((yield* eventsOf(command, effects, context.replica_id)).map(({ stream }) => stream))]
+  const events = (yield* store.find(journal, { stream: streams }, { order: ["position"] })).filter(
+    ({ type }) => type !== commandDecided.type
+  ) as ReadonlyArray<StoredEvent>
+  const own = events.findLast(({ command_id }) => command_id === command.id)
+  // Where its own events came as rows of a fill, all that is in the journal here is later.
+  return events.filter(({ position }) => own === undefined || position > own.position)
+})
+const described = Effect.fnUntraced(function* (
+  outbox: Outbox,
+  event: StoredEvent | undefined,
+  what: string,
+  field: string | null
+) {
+  if (event === undefined) return { what, field, who: null, when: null, n: null } satisfies Later
+  const actor = yield* actorOf(event)
+  return {
+    what,
+    field,
+    who: actor?.name ?? null,
+    when: event.recorded_at,
+    n: outbox.find(event.command_id)?.n ?? null
+  } satisfies Later
+})

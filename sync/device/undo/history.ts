@@ -1,0 +1,45 @@
+/** Which recorded commands can be taken back, which were, and what belongs together. */
+import type { Outbox } from "../outbox/outbox.ts"
+import type { CommandState, OutboxCommand } from "../outbox/command.ts"
+
+/** States of commands that took effect, or are about to. */
+const in_effect: ReadonlySet<CommandState> = new Set(["pending", "accepted"])
+export const isInEffect = ({ state }: OutboxCommand): boolean => in_effect.has(state)
+
+/** It takes another one back; a command that was recorded once more after that does not. */
+export const isCompensation = (outbox: Outbox, { undoes }: OutboxCommand): boolean => {
+  const first = undoes[0] === undefined ? undefined : outbox.find(undoes[0])
+  return first !== undefined && first.state !== "withdrawn" && !isCompensation(outbox, first)
+}
+/** The commands that take it back and are in effect. */
+export const undoersOf = (outbox: Outbox, { id }: OutboxCommand): ReadonlyArray<OutboxCommand> =>
+  outbox.undoersOf(id).filter(isInEffect)
+export const isUndone = (outbox: Outbox, command: OutboxCommand): boolean =>
+  command.state === "withdrawn" || undoersOf(outbox, command).length > 0
+/** It was undone, and recorded once more after that. */
+export const isRedone = (outbox: Outbox, command: OutboxCommand): boolean =>
+  command.state === "withdrawn"
+    ? undoersOf(outbox, command).length > 0
+    : undoersOf(outbox, command).every((one) => isUndone(outbox, one))
+
+/** How far back a search goes. */
+const searched_max = 2_000
+/** What can be undone next, newest first: commands in effect that are neither undone nor undo others. */
+export const undoable = (outbox: Outbox, limit = searched_max): ReadonlyArray<OutboxCommand> =>
+  outbox
+    .latest(searched_max)
+    .filter((one) => isInEffect(one) && !isUndone(outbox, one) && !isCompensation(outbox, one))
+    .slice(0, limit)
+/** What was undone and not recorded again, newest first. */
+export const redoable = (outbox: Outbox): ReadonlyArray<OutboxCommand> =>
+  outbox
+    .latest(searched_max)
+    .filter((one) => !isCompensation(outbox, one) && isUndone(outbox, one) && !isRedone(outbox, one))
+
+/** The newest of these with the others that the same run of the program recorded. */
+export const lastRun = (commands: ReadonlyArray<OutboxCommand>): ReadonlyArray<OutboxCommand> => {
+  const [newest] = commands
+  return newest === undefined ? [] : newest.run === null ? [newest] : commands.filter(({ run }) => run === newest.run)
+}
+export const isUnsent = (outbox: Outbox, { n, state }: OutboxCommand): boolean =>
+  state === "pending" && n > outbox.offered()

@@ -1,0 +1,275 @@
+/**
+ * Undo on a device. What was not sent yet is withdrawn from the outbox, and the replica is as it was before it. What
+ * left the device is taken back by compensating commands, which the server decides like any other (rules/undo 2).
+ */
+import { Clock, Effect } from "effect"
+import type { Catalogue } from "../../../core/kernel/catalogue.ts"
+import type { CommandRuntime } from "../../../core/kernel/command-runtime.ts"
+import type { CommandEndpoint, Failure, Params, Request } from "../../../core/kernel/endpoint.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
+import type { Viewer } from "../../../core/kernel/viewer.ts"
+import { instantOf } from "../../../core/values/time.ts"
+import { cannot, sentence, type Undoing, type UndoRequest } from "../../../core/undo/compensation.ts"
+import { compensationOf } from "../../../core/undo/compensations.ts"
+import type { OutboxCommand } from "../outbox/command.ts"
+import type { Outbox } from "../outbox/outbox.ts"
+import { commandRequest, isRefusal } from "../recovery/lost-rows.ts"
+import type { QueryResult, Replica, Rerecording } from "../replica/replica.ts"
+import { summaryOf } from "../resolutions/blocked-commands.ts"
+import { doneOf, undoContext } from "./facts.ts"
+import { type Later, laterChange } from "./guards.ts"
+import { isInEffect, isUndone, isUnsent, lastRun, redoable, undoable, undoersOf } from "./history.ts"
+
+interface Named {
+  readonly id: string
+  readonly n: number
+  /** The endpoint's name. */
+  readonly name: string
+  readonly summary: string
+  readonly issued_at: string
+}
+/** What undoing one command does. */
+export interface UndoStep extends Named {
+  /**
+   * `withdraw`: it was not sent; `compensate`: commands follow it; `nothing`: its effects are gone already; `refused`:
+   * somebody changed it since; `cannot`: nothing takes such a command back.
+   */
+  readonly way: "withdraw" | "compensate" | "nothing" | "refused" | "cannot"
+  readonly says: string
+  readonly instead: string | null
+  readonly requests: ReadonlyArray<UndoRequest>
+  readonly later: Later | null
+}
+export interface UndoPlan {
+  readonly steps: ReadonlyArray<UndoStep>
+  /** Unsent commands that do not hold without those to be withdrawn. */
+  readonly dependants: ReadonlyArray<Named>
+}
+export type UndoFailure =
+  | { readonly kind: "nothing" }
+  | { readonly kind: "unknown" }
+  | { readonly kind: "undone" | "conflict" | "settled"; readonly command: Named }
+  | { readonly kind: "cannot" | "refused" | "dependants"; readonly plan: UndoPlan }
+  | { readonly kind: "answer"; readonly answer: QueryResult; readonly step: Named }
+export type UndoResult =
+  | { readonly ok: true; readonly plan: UndoPlan; readonly recorded: ReadonlyArray<number> }
+  | { readonly ok: false; readonly failure: UndoFailure }
+export interface UndoListed extends UndoStep {
+  readonly run: string | null
+}
+/** `given`: a command's number or id; undefined for what the last run of the program recorded. */
+export interface DeviceUndo {
+  readonly list: (limit: number) => Promise<ReadonlyArray<UndoListed>>
+  readonly plan: (given: string | undefined) => Promise<UndoResult>
+  readonly undo: (given: string | undefined, with_dependants: boolean) => Promise<UndoResult>
+  /** Records again what was undone. */
+  readonly redo: (given: string | undefined) => Promise<UndoResult>
+}
+
+export interface UndoParts {
+  readonly catalogue: Catalogue
+  readonly replica_id: number
+  readonly outbox: Outbox
+  readonly replica: Replica
+  readonly viewer: Effect.Effect<Viewer, Failure, Store>
+  readonly ask: (request: Request, again: Rerecording) => Promise<QueryResult>
+  readonly run: <A>(effect: Effect.Effect<A, Failure, Store | CommandRuntime>) => Promise<A>
+}
+
+const named = ({ id, issued_at, n, name }: OutboxCommand): Named => ({
+  id,
+  n,
+  name,
+  summary: summaryOf(name),
+  issued_at
+})
+const failed = (failure: UndoFailure): UndoResult => ({ ok: false, failure })
+
+/** The commands a person means, newest first, or why there are none. */
+const chosen = (outbox: Outbox, given: string | undefined): ReadonlyArray<OutboxCommand> | UndoFailure => {
+  if (given === undefined) {
+    const last = lastRun(undoable(outbox))
+    return last.length === 0 ? { kind: "nothing" } : last
+  }
+  const command = outbox.byIdOrNumber(given)
+  if (command === undefined) return { kind: "unknown" }
+  if (isUndone(outbox, command)) return { kind: "undone", command: named(command) }
+  if (command.state === "rejected" || command.state === "held") return { kind: "conflict", command: named(command) }
+  return isInEffect(command) ? [command] : { kind: "settled", command: named(command) }
+}
+const isChosen = (chosen: ReadonlyArray<OutboxCommand> | UndoFailure): chosen is ReadonlyArray<OutboxCommand> =>
+  Array.isArray(chosen)
+
+export const undoOver = (parts: UndoParts): DeviceUndo => {
+  const { outbox } = parts
+  const planned = async (given: string | undefined): Promise<UndoResult> => {
+    const commands = chosen(outbox, given)
+    return isChosen(commands) ? { ok: true, plan: await planOf(parts, commands), recorded: [] } : failed(commands)
+  }
+  return {
+    plan: planned,
+    list: async (limit) =>
+      (await stepsOf(parts, undoable(outbox, limit))).map((step) => ({
+        ...step,
+        run: outbox.find(step.id)?.run ?? null
+      })),
+    undo: async (given, with_dependants) => {
+      const result = await planned(given)
+      return result.ok ? carryOut(parts, result.plan, with_dependants) : result
+    },
+    redo: (given) => redo(parts, given)
+  }
+}
+
+const planOf = async (parts: UndoParts, commands: ReadonlyArray<OutboxCommand>): Promise<UndoPlan> => {
+  const steps = await stepsOf(parts, commands, new Set(commands.map(({ id }) => id)))
+  const withdrawn = steps.filter(({ way }) => way === "withdraw").map(({ id }) => id)
+  const stalled = withdrawn.length === 0 ? [] : await parts.run(parts.replica.stalledWithout(withdrawn))
+  const dependants = stalled.flatMap((n) => parts.outbox.byIdOrNumber(String(n)) ?? []).map(named)
+  return { steps, dependants }
+}
+/** `with_it`: commands that are undone in one go. */
+const stepsOf = async (
+  parts: UndoParts,
+  commands: ReadonlyArray<OutboxCommand>,
+  with_it: ReadonlySet<string> = new Set()
+): Promise<ReadonlyArray<UndoStep>> => {
+  const steps: Array<UndoStep> = []
+  for (const command of commands)
+    steps.push(
+      isUnsent(parts.outbox, command)
+        ? { ...named(command), ...plain, way: "withdraw", says: "It was not sent yet: it is withdrawn." }
+        : await parts.run(compensating(parts, command, with_it))
+    )
+  return steps
+}
+const plain = { instead: null, requests: [], later: null } as const
+
+/** What takes back a command that left the device. */
+const compensating = Effect.fnUntraced(function* (
+  { catalogue, outbox, replica_id, viewer }: UndoParts,
+  command: OutboxCommand,
+  with_it: ReadonlySet<string>
+): Effect.fn.Return<UndoStep, Failure, Store | CommandRuntime> {
+  const about = { ...named(command), ...plain }
+  const endpoint = catalogue.endpoint(command.name)
+  const effects = outbox.doneOf(command.n)
+  const compensation = endpoint === undefined ? undefined : compensationOf(catalogue, endpoint)
+  if (endpoint === undefined || compensation === undefined || effects === undefined)
+    return stepOf(about, cannot("What it changed is not remembered on this device", "put it right by hand"))
+  const now = instantOf(yield* Clock.currentTimeMillis)
+  const context = yield* undoContext(catalogue, replica_id, yield* viewer, now)
+  const done = yield* doneOf(context, command, endpoint, effects)
+  const undoing = compensation(done, catalogue)
+  if (undoing.kind === "cannot") return stepOf(about, undoing)
+  const unknown = undoing.requests.find(({ name }) => catalogue.endpoint(name) === undefined)
+  if (unknown !== undefined)
+    return stepOf(about, cannot(`This release knows no command ${unknown.name}`, "put it right by hand"))
+  const later = yield* laterChange(context, outbox, command, effects, done, undoing, with_it)
+  return later === undefined ? stepOf(about, undoing) : { ...about, way: "refused", says: laterText(later), later }
+})
+const stepOf = (about: Omit<UndoStep, "way" | "says">, undoing: Undoing): UndoStep =>
+  undoing.kind === "cannot"
+    ? { ...about, way: "cannot", says: sentence(undoing.because), instead: undoing.instead }
+    : {
+        ...about,
+        way: undoing.requests.length === 0 ? "nothing" : "compensate",
+        says: undoing.says,
+        requests: undoing.requests
+      }
+const laterText = ({ field, n, what, when, who }: Later): string => {
+  const by = n !== null ? `command ${n} of this device` : (who ?? "somebody else")
+  const at = when === null ? "" : ` (${when})`
+  return sentence(`${what}${field === null ? "" : `: ${field.replaceAll("_", " ")}`} was changed since by ${by}${at}`)
+}
+
+const carryOut = async (parts: UndoParts, plan: UndoPlan, with_dependants: boolean): Promise<UndoResult> => {
+  const { outbox, replica, run } = parts
+  if (plan.steps.some(({ way }) => way === "cannot")) return failed({ kind: "cannot", plan })
+  if (plan.steps.some(({ way }) => way === "refused")) return failed({ kind: "refused", plan })
+  if (plan.dependants.length > 0 && !with_dependants) return failed({ kind: "dependants", plan })
+  const withdrawn = [...plan.steps.filter(({ way }) => way === "withdraw"), ...plan.dependants].map(({ id }) => id)
+  // All or nothing: what is compensated first can still be withdrawn itself.
+  const recorded: Array<OutboxCommand> = []
+  for (const step of plan.steps.filter(({ way }) => way === "compensate")) {
+    const answer = await compensate(parts, step, recorded)
+    if (answer === undefined) continue
+    outbox.withdraw(recorded.map(({ id }) => id))
+    await run(replica.rebase)
+    return failed({ kind: "answer", answer, step })
+  }
+  if (withdrawn.length > 0) outbox.withdraw([...new Set(withdrawn)])
+  await run(replica.rebase)
+  return { ok: true, plan, recorded: recorded.map(({ n }) => n) }
+}
+/** Records the requests of a step; a refusal ends it and is given. */
+const compensate = async (
+  { ask, catalogue, outbox }: UndoParts,
+  step: UndoStep,
+  recorded: Array<OutboxCommand>
+): Promise<QueryResult | undefined> => {
+  const made: Array<OutboxCommand | undefined> = []
+  const valueOf = (value: Json | UndoRequest["params"][string]): Json => {
+    if (!isJsonObject(value) || typeof value["made_by"] !== "number") return value as Json
+    return made[value["made_by"]]?.ids[String(value["table"])]?.[0] ?? null
+  }
+  for (const { body = {}, name, params } of step.requests) {
+    const endpoint = catalogue.endpoint(name) as CommandEndpoint
+    const path = endpoint.path.replace(/\{(\w+)\}/g, (_, param: string) =>
+      encodeURIComponent(String(valueOf(params[param] ?? "")))
+    )
+    const values: JsonObject = Object.fromEntries(Object.entries(body).map(([field, one]) => [field, valueOf(one)]))
+    const answer = await ask({ method: endpoint.method, path, query: [], body: values }, { ids: {}, undoes: [step.id] })
+    if (answer.status >= 400) return answer
+    const command = answer.command === undefined ? undefined : outbox.find(answer.command.id)
+    made.push(command)
+    if (command !== undefined) recorded.push(command)
+  }
+  return undefined
+}
+
+/** A row that was deleted and made again has a new id, by which it is deleted once more. */
+const withIdsOfToday = ({ catalogue, outbox }: UndoParts, command: OutboxCommand): OutboxCommand => {
+  const endpoint = catalogue.endpoint(command.name)
+  const name = endpoint?.method === "DELETE" ? Object.keys(endpoint.params).at(-1) : undefined
+  if (endpoint === undefined || name === undefined) return command
+  const table = (endpoint.params as Params)[name]?.table.name ?? ""
+  const [made] = undoersOf(outbox, command).flatMap(({ ids }) => ids[table] ?? [])
+  const { payload } = command
+  return made === undefined
+    ? command
+    : { ...command, payload: { ...payload, params: { ...payload.params, [name]: String(made) } } }
+}
+
+const redo = async (parts: UndoParts, given: string | undefined): Promise<UndoResult> => {
+  const { ask, outbox } = parts
+  const command = given === undefined ? undefined : outbox.byIdOrNumber(given)
+  if (given !== undefined && command === undefined) return failed({ kind: "unknown" })
+  const all = redoable(outbox)
+  const wanted = command === undefined ? lastRun(all) : all.filter(({ id }) => id === command.id)
+  if (wanted.length === 0)
+    return failed(command === undefined ? { kind: "nothing" } : { kind: "settled", command: named(command) })
+  const recorded: Array<OutboxCommand> = []
+  for (const one of [...wanted].reverse()) {
+    const request = commandRequest(outbox, withIdsOfToday(parts, one), one.payload.body)
+    const withdrawn = one.state === "withdrawn"
+    const answer: QueryResult = isRefusal(request)
+      ? request
+      : one.payload.files !== undefined
+        ? { status: 422, body: { message: "Its file is not on this device any more: attach it again." } }
+        : await ask(request, {
+            ids: withdrawn ? outbox.leasedAmong(one, one.ids) : {},
+            undoes: withdrawn ? [one.id] : undoersOf(outbox, one).map(({ id }) => id)
+          })
+    if (answer.status >= 400) {
+      outbox.withdraw(recorded.map(({ id }) => id))
+      await parts.run(parts.replica.rebase)
+      return failed({ kind: "answer", answer, step: named(one) })
+    }
+    const again = answer.command === undefined ? undefined : outbox.find(answer.command.id)
+    if (again !== undefined) recorded.push(again)
+  }
+  const steps = wanted.map((one): UndoStep => ({ ...named(one), ...plain, way: "nothing", says: "Recorded again." }))
+  return { ok: true, plan: { steps, dependants: [] }, recorded: recorded.map(({ n }) => n) }
+}

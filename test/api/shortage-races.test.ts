@@ -1,0 +1,172 @@
+/** Orders of the same goods that are written at the same moment: whoever comes second knows of the first. */
+import { setTimeout as pause } from "node:timers/promises"
+import pg from "pg"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { demands } from "../../core/demands/schema.ts"
+import { engines } from "../app.ts"
+import { type FreshDatabase, freshDatabase } from "../postgres.ts"
+import { serve, type Serving, startedServer } from "../server/serving.ts"
+
+const opp = "/api/v1/opportunities"
+const june = { starts_at: "2031-06-01T09:00:00Z", ends_at: "2031-06-05T17:00:00Z", store_id: 1 }
+
+describe.each(engines)("on %s", (engine) => {
+  let server: Serving
+  let database: FreshDatabase | undefined
+  beforeAll(async () => {
+    database = engine === "pg" ? await freshDatabase(startedServer) : undefined
+    const at = { kind: "pg", url: database?.url ?? "", connections_max: 5 } as const
+    server = await serve(engine, database === undefined ? {} : { database: at })
+  })
+  afterAll(async () => {
+    await server.close()
+    await database?.drop()
+  })
+
+  const call = (method: string, path: string, json: unknown = {}) =>
+    server.ask(path, { method, ...(method === "GET" ? {} : { json }) })
+  const made = async (method: string, path: string, json: unknown = {}) => {
+    const reply = await call(method, path, json)
+    expect([200, 201], reply.text).toContain(reply.status)
+    return reply.body
+  }
+  const ledgerOf = (product: number, level: number): string =>
+    `/api/v1/products/${product}/stock_levels/${level}/stock_transactions`
+  const productOf = async (
+    name: string,
+    quantity: number
+  ): Promise<{ readonly id: number; readonly level: number }> => {
+    const { product } = await made("POST", "/api/v1/products", { name, stock_method: 1 })
+    // A product counted in bulk has an empty level at the store from the first.
+    const { stock_levels } = await made("GET", `/api/v1/stock_levels?q[product_id_eq]=${product.id}`)
+    const [{ id: level }] = stock_levels
+    await made("POST", ledgerOf(product.id, level), { transaction_type: 4, quantity })
+    return { id: product.id, level }
+  }
+  const order = async (subject: string, item_id?: number): Promise<number> => {
+    const { opportunity } = await made("POST", opp, { subject, ...june })
+    const first = item_id === undefined ? { name: "Delivery", unit_price: "50.00" } : lineOf(item_id)
+    await made("POST", `${opp}/${opportunity.id}/items`, first)
+    await made("POST", `${opp}/${opportunity.id}/convert_to_quotation`)
+    await made("POST", `${opp}/${opportunity.id}/convert_to_order`)
+    return opportunity.id
+  }
+  const lineOf = (item_id: number) => ({ name: "Desk", item_id, quantity: "1" })
+
+  /**
+   * Carries them out at once. On Postgres nobody's claims are written before each has come as far as it gets: it has
+   * read what it decides on, waits for another, or has ended.
+   */
+  const atOnce = async (...works: ReadonlyArray<() => Promise<unknown>>): Promise<void> => {
+    if (database === undefined) {
+      await Promise.all(works.map((work) => work()))
+      return
+    }
+    const [client, looking] = [new pg.Client(database.url), new pg.Client(database.url)]
+    await Promise.all([client.connect(), looking.connect()])
+    // Within a transaction Postgres would show those connections alone that were there at its first look.
+    const waiting = async (): Promise<number> => {
+      const { rows } = await looking.query(
+        "select count(*) as n from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
+      )
+      return Number(rows[0].n)
+    }
+    await client.query("begin")
+    await client.query(`lock table "${demands.name}" in exclusive mode`)
+    let ended = 0
+    const running: Array<Promise<void>> = []
+    for (const work of works) {
+      running.push(
+        work().then(() => {
+          ended++
+        })
+      )
+      for (let tries = 0; tries < 1_000 && ended + (await waiting()) < running.length; tries++) await pause(5)
+    }
+    const met = await waiting()
+    await Promise.all([client.end(), looking.end()])
+    await Promise.all(running)
+    expect(met).toBeGreaterThan(0)
+  }
+  /** The flag of each, and what its lines lack as it is reckoned now. */
+  const told = async (id: number) => {
+    const { opportunity } = await made("GET", `${opp}/${id}`)
+    const { availability } = await made("GET", `${opp}/${id}/availability`)
+    return {
+      flag: opportunity.has_shortage,
+      lacks: availability.some((one: { readonly has_shortage: boolean }) => one.has_shortage)
+    }
+  }
+
+  it("two orders take the last piece in the same moment: both say that they are short", async () => {
+    const product = await productOf("Desk", 1)
+    const orders = [await order("First"), await order("Second")]
+    await atOnce(...orders.map((id) => () => made("POST", `${opp}/${id}/items`, lineOf(product.id))))
+    for (const id of orders) expect(await told(id)).toEqual({ flag: true, lacks: true })
+  })
+  it("two quotations for the last piece become orders in the same moment: both say that they are short", async () => {
+    const product = await productOf("Dimmer", 1)
+    const quotations: Array<number> = []
+    for (const subject of ["Third", "Fourth"]) {
+      const { opportunity } = await made("POST", opp, { subject, ...june })
+      await made("POST", `${opp}/${opportunity.id}/items`, lineOf(product.id))
+      await made("POST", `${opp}/${opportunity.id}/convert_to_quotation`)
+      quotations.push(opportunity.id)
+    }
+    await atOnce(...quotations.map((id) => () => made("POST", `${opp}/${id}/convert_to_order`)))
+    for (const id of quotations) expect(await told(id)).toEqual({ flag: true, lacks: true })
+  })
+  it("stock is taken away while an order takes it: the order says that it is short", async () => {
+    const product = await productOf("Lamp", 1)
+    const id = await order("Fifth")
+    await atOnce(
+      () => made("POST", `${opp}/${id}/items`, lineOf(product.id)),
+      () => made("POST", ledgerOf(product.id, product.level), { transaction_type: 6, quantity: 1 })
+    )
+    expect(await told(id)).toEqual({ flag: true, lacks: true })
+  })
+  it("a piece comes free while another order asks for it: nobody is short", async () => {
+    const product = await productOf("Hazer", 1)
+    const first = await order("Sixth", product.id)
+    const second = await order("Seventh")
+    await atOnce(
+      () => made("POST", `${opp}/${first}/change_status`, { status: 6 }),
+      () => made("POST", `${opp}/${second}/items`, lineOf(product.id))
+    )
+    expect(await told(second)).toEqual({ flag: false, lacks: false })
+  })
+  it("twelve orders claim two scarce products in either order at once: each says whether it is short", async () => {
+    const [truss, motor] = [await productOf("Truss", 5), await productOf("Motor", 20)]
+    const orders: Array<number> = []
+    for (let at = 0; at < 12; at++) orders.push(await order(`Rig ${at}`, at % 2 === 0 ? truss.id : motor.id))
+    const replies = await Promise.all(
+      orders.map((id, at) => call("POST", `${opp}/${id}/items`, lineOf(at % 2 === 0 ? motor.id : truss.id)))
+    )
+    expect(replies.map(({ status }) => status)).toEqual(orders.map(() => 201))
+    for (const id of orders) expect(await told(id)).toEqual({ flag: true, lacks: true })
+    if (database === undefined) return
+    const client = new pg.Client(database.url)
+    await client.connect()
+    const { rows } = await client.query("select deadlocks from pg_stat_database where datname = current_database()")
+    await client.end()
+    expect(Number(rows[0].deadlocks)).toBe(0)
+  })
+  it("while one product is being claimed, another is claimed without waiting", async () => {
+    const [held, free] = [await productOf("Console", 1), await productOf("Rack", 1)]
+    const [first, second] = [await order("Eighth"), await order("Ninth")]
+    if (database === undefined) return
+    const client = new pg.Client(database.url)
+    await client.connect()
+    await client.query("begin")
+    await client.query("select pg_advisory_xact_lock(hashtextextended($1, 0))", [`claims:${held.id}`])
+    let is_added = false
+    const waiting = made("POST", `${opp}/${first}/items`, lineOf(held.id)).then(() => {
+      is_added = true
+    })
+    await made("POST", `${opp}/${second}/items`, lineOf(free.id))
+    expect(is_added).toBe(false)
+    await client.end()
+    await waiting
+    for (const id of [first, second]) expect(await told(id)).toEqual({ flag: false, lacks: false })
+  })
+})

@@ -1,0 +1,76 @@
+/** A server of its own for pages to be looked at, asked over HTTP, and what a page must not do while somebody looks. */
+import { mkdirSync, mkdtempSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join, resolve } from "node:path"
+import type { Page } from "playwright-core"
+import { listenOn } from "../../server/http.ts"
+import { silentLog } from "../../server/log.ts"
+import { openServerApp } from "../../server/app.ts"
+import { chromiumPath } from "./browser.ts"
+
+const token = "owner-token-of-the-look"
+
+export interface House {
+  readonly url: string
+  /** Asks as the owner; throws where it is refused. */
+  readonly did: (method: string, path: string, json?: object) => Promise<any>
+  readonly close: () => Promise<void>
+}
+export const openHouse = async (folder: string): Promise<House> => {
+  const app = await openServerApp({
+    database: { kind: "sqlite", path: ":memory:" },
+    key: "key-of-the-look-which-is-long",
+    data_folder: join(folder, "server"),
+    owner_token: token,
+    rate_limit: 1_000_000,
+    anonymous_rate_limit: 1_000_000
+  })
+  const http = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, answer: app.answer })
+  app.listensAt(http.url)
+  return {
+    url: http.url,
+    did: async (method, path, json) => {
+      const got = await fetch(`${http.url}/api/v1${path}`, {
+        method,
+        headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+        ...(json === undefined ? {} : { body: JSON.stringify(json) })
+      })
+      if (!got.ok) throw new Error(`${method} ${path}: ${got.status} ${await got.text()}`)
+      return got.status === 204 ? undefined : got.json()
+    },
+    close: async () => {
+      await http.stop(1_000)
+      await app.close()
+    }
+  }
+}
+
+/** The browser and the folder for pictures of a program that looks at pages; ends it where there is no browser. */
+export const lookedAtWith = (name: string): { readonly path: string; readonly folder: string } => {
+  const path = chromiumPath()
+  if (path === undefined) {
+    process.stderr.write("There is no Chromium: set CHROMIUM to one.\n")
+    process.exit(2)
+  }
+  const given = process.argv[2]
+  const folder = given === undefined ? mkdtempSync(join(tmpdir(), `flightcase-${name}-`)) : resolve(given)
+  mkdirSync(folder, { recursive: true })
+  return { path, folder }
+}
+/** Ends a program with what its pages did wrong. */
+export const endWith = (complaints: ReadonlyArray<string>): void => {
+  for (const complaint of complaints) process.stderr.write(`${complaint}\n`)
+  process.exitCode = complaints.length === 0 ? 0 : 1
+}
+
+/** Says whatever a page writes to its console, and whatever it asks of anybody else. */
+export const listenToPage = (page: Page, own: string, say: (text: string) => void): void => {
+  page.on("console", (message) => say(`console: ${message.text()}`))
+  page.on("pageerror", (error) => say(`error: ${error.message}`))
+  page.on("request", (request) => {
+    if (!request.url().startsWith(own) && !request.url().startsWith("data:")) say(`request: ${request.url()}`)
+  })
+}
+/** As text, as all that runs in a page is: the browser has the page's types, and this program has not. */
+export const too_wide = `document.documentElement.scrollWidth > document.documentElement.clientWidth
+  ? ["the page is too wide"] : []`

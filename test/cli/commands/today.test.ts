@@ -1,0 +1,164 @@
+/** `today --watch` in a process of its own: what changes is shown without asking again, with the server and without. */
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { openPlace, owner_token, type Place, runHere } from "../session.ts"
+
+const cli = new URL("../../../cli/main.ts", import.meta.url).pathname
+
+describe("flightcase today", () => {
+  let place: Place
+  const type = (...words: ReadonlyArray<string>) => runHere(place, words)
+  const did = async (method: string, path: string, json?: object) => {
+    const got = await fetch(`${place.url}/api/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${owner_token}`, "content-type": "application/json" },
+      ...(json === undefined ? {} : { body: JSON.stringify(json) })
+    })
+    const body = await got.text()
+    expect(got.status, `${method} ${path}: ${body}`).toBeLessThan(300)
+    return body === "" ? {} : JSON.parse(body)
+  }
+  let product_id = 0
+  const order = async (subject: string, starts_at: string, store_id = 1): Promise<void> => {
+    const ends_at = new Date(Date.parse(starts_at) + 40 * 3_600_000).toISOString()
+    const { opportunity } = await did("POST", "/opportunities", { subject, store_id, starts_at, ends_at })
+    const path = `/opportunities/${opportunity.id}`
+    await did("POST", `${path}/items`, { item_id: product_id, name: "Lamp", quantity: 1 })
+    await did("POST", `${path}/convert_to_quotation`, {})
+    await did("POST", `${path}/convert_to_order`, {})
+  }
+  const until = async (holds: () => boolean, said: () => string): Promise<void> => {
+    for (let tries = 0; !holds(); tries++) {
+      if (tries > 2_000) throw new Error(`it does not come to be: ${said()}`)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+  }
+  const watching = (words: ReadonlyArray<string>, env: { readonly [name: string]: string } = {}) => {
+    const child = spawn(process.execPath, [cli, "today", "--watch", ...words], {
+      cwd: place.folder,
+      env: { ...place.env, ...env }
+    })
+    const heard = { out: "", err: "" }
+    child.stdout.on("data", (part) => (heard.out += part))
+    child.stderr.on("data", (part) => (heard.err += part))
+    const ended = once(child, "close")
+    return {
+      heard,
+      says: (text: string) =>
+        until(
+          () => heard.out.includes(text),
+          () => `${text} in ${heard.out}${heard.err}`
+        ),
+      stop: async () => {
+        child.kill("SIGTERM")
+        expect(await ended, heard.err).toEqual([0, null])
+      }
+    }
+  }
+
+  beforeAll(async () => {
+    place = await openPlace()
+    product_id = (await did("POST", "/products", { name: "Lamp", stock_method: 1 })).product.id
+    expect((await type("login", place.url, "--token", owner_token)).code).toBe(0)
+    await order("First job", "2027-07-01T09:00:00Z")
+  }, 60_000)
+  afterAll(() => place.close())
+
+  it("shows the day again when something changes at the server, and nothing while nothing does", async () => {
+    const watched = watching(["--json", "--date", "2027-07-01"])
+    try {
+      await watched.says("First job")
+      await order("Second job", "2027-07-01T11:00:00Z")
+      await watched.says("Second job")
+      // What is of another day changes nothing of this one.
+      await order("Job of another month", "2027-09-01T11:00:00Z")
+      await order("Third job", "2027-07-01T12:00:00Z")
+      await watched.says("Third job")
+    } finally {
+      await watched.stop()
+    }
+    const days = watched.heard.out
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line).today)
+    const shown = days.map((day) => JSON.stringify({ ...day, generated_at: null }))
+    expect(new Set(shown).size).toBe(shown.length)
+    expect(days.at(-1).going_out.orders.map(({ subject }: { subject: string }) => subject)).toEqual([
+      "First job",
+      "Second job",
+      "Third job"
+    ])
+  })
+  it("takes the place of what it showed before on a terminal, and says when the server is gone", async () => {
+    const watched = watching(["--date", "2027-07-01"], { FLIGHTCASE_TTY: "1" })
+    try {
+      await watched.says("As of ")
+      expect(watched.heard.out).toMatch(/\u001b\[H\u001b\[2JThu 1 Jul · All stores\n/)
+      await place.stop()
+      await watched.says("Without the server, as of ")
+      await place.start()
+      await until(
+        () => /As of \d\d:\d\d\.\s*$/.test(watched.heard.out),
+        () => watched.heard.out
+      )
+    } finally {
+      await place.start()
+      await watched.stop()
+    }
+  })
+  it("follows what another command on this machine records while the network may not be used", async () => {
+    const watched = watching(["--json", "--offline", "--date", "2027-08-10"])
+    try {
+      await watched.says('"count":0')
+      const line = `${product_id}*1`
+      const made = await type(
+        ...["quote", "new", "--subject", "Offline job", "--from", "2027-08-10T09:00", "--to", "2027-08-12T09:00"],
+        ...["--line", line, "--offline", "--json"]
+      )
+      expect(made.code, made.err).toBe(0)
+      const { id } = JSON.parse(made.out).opportunity
+      expect((await type("quote", "convert", String(id), "--offline")).code).toBe(0)
+      await watched.says("Offline job")
+    } finally {
+      await watched.stop()
+    }
+    expect((await type("sync")).code).toBe(0)
+  })
+  it("answers from the replica what the server answers, as find does", async () => {
+    await did("POST", "/members", { name: "Ελληνικό Θέατρο", membership_type: "organisation" })
+    expect((await type("sync")).code).toBe(0)
+    for (const words of [
+      ["today", "--date", "2027-07-01"],
+      ["today", "--date", "2027-07-03", "--store", "1"],
+      ["find", "lamp"],
+      ["find", "job"],
+      ["find", "θεατρο"]
+    ]) {
+      const [here, there] = [await type(...words, "--json", "--offline"), await type(...words, "--json", "--remote")]
+      expect([here.code, there.code], `${here.err}${there.err}`).toEqual([0, 0])
+      const body = ({ out }: { out: string }) => out.replace(/"generated_at": "[^"]*"/, "")
+      expect(body(here), words.join(" ")).toBe(body(there))
+    }
+  })
+  it("takes words for a day by the clock of the store, else by the company's", async () => {
+    await did("PUT", "/settings/company", { settings: { timezone: "Pacific/Kiritimati" } })
+    const { store } = await did("POST", "/stores", { name: "Honolulu", timezone: "Pacific/Honolulu" })
+    expect((await type("sync")).code).toBe(0)
+    const dateOf = async (...words: ReadonlyArray<string>): Promise<string> =>
+      JSON.parse((await type("today", "--json", ...words)).out).today.date
+    const later = (date: string, days: number): string =>
+      new Date(Date.parse(date) + days * 86_400_000).toISOString().slice(0, 10)
+    for (const of_store of [[], ["--store", String(store.id)]]) {
+      const today = await dateOf(...of_store)
+      expect(await dateOf("--date", "today", ...of_store)).toBe(today)
+      expect(await dateOf("--date", "tomorrow", ...of_store)).toBe(later(today, 1))
+      expect(await dateOf("--date", "+3d", ...of_store)).toBe(later(today, 3))
+      const friday = await dateOf("--date", "fri", ...of_store)
+      expect(new Date(friday).getUTCDay()).toBe(5)
+      expect([0, 1, 2, 3, 4, 5, 6].map((days) => later(today, days))).toContain(friday)
+    }
+    // 24 hours lie between these two clocks: it is never the same day on both.
+    expect(await dateOf("--date", "today")).toBe(later(await dateOf("--date", "today", "--store", String(store.id)), 1))
+  })
+})

@@ -1,0 +1,168 @@
+/** Completion in real shells: what is typed with the tab key is what the program is then called with. */
+import { spawn, spawnSync } from "node:child_process"
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { forBash, readLine } from "../../cli/commands/completion/line.ts"
+import { openPlace, type Place, runHere } from "./session.ts"
+
+const is_here = (program: string): boolean => spawnSync(program, ["--version"], { stdio: "ignore" }).error === undefined
+const has_terminal = is_here("script")
+
+let place: Place
+let bin: string
+let ran: string
+beforeAll(async () => {
+  place = await openPlace()
+  for (const words of [
+    ["login", place.url, "--token", "owner-token-of-the-sessions"],
+    ["products", "create", "--name", "PAR 64", "--sku", "PAR64"],
+    ["members", "create", "--name", "Ann Archer", "--membership-type", "contact"]
+  ]) {
+    const { code, err } = await runHere(place, words)
+    expect(code, err).toBe(0)
+  }
+  bin = join(place.folder, "bin")
+  ran = join(place.folder, "ran")
+  mkdirSync(bin)
+  // A directory of a command's name must not turn the command into a path.
+  mkdirSync(join(place.folder, "products"))
+  // Asked for words it is the real program; anything else is written down.
+  const cli = new URL("../../cli/main.ts", import.meta.url).pathname
+  writeFileSync(
+    join(bin, "flightcase"),
+    `#!/bin/sh\nif [ "$1" = completion ]; then exec ${process.execPath} ${cli} "$@"; fi\nprintf '%s\\n' "$@" > ${ran}\n`
+  )
+  chmodSync(join(bin, "flightcase"), 0o755)
+})
+afterAll(() => place.close())
+
+const environment = (): { readonly [name: string]: string } => ({
+  ...place.env,
+  PATH: `${bin}:${place.env["PATH"] ?? ""}`,
+  TERM: "xterm",
+  PS1: "ready> ",
+  SHELL: "/bin/sh"
+})
+/** Types keys into a shell at a terminal; gives the words the program was called with. */
+const typed = (shell: string, before: string, keys: string): Promise<ReadonlyArray<string>> =>
+  new Promise((resolve, reject) => {
+    rmSync(ran, { force: true })
+    const child = spawn("script", ["-qec", shell, "/dev/null"], { cwd: place.folder, env: environment() })
+    let out = ""
+    let is_sent = false
+    const timer = setTimeout(() => child.kill("SIGKILL"), 80_000)
+    child.stdout.on("data", (bytes: Buffer) => {
+      out += bytes.toString("utf8")
+      if (is_sent || !out.includes("SET-UP")) return
+      is_sent = true
+      child.stdin.write(`${keys}\n`)
+      child.stdin.write("exit\n")
+    })
+    child.on("error", reject)
+    child.on("close", () => {
+      clearTimeout(timer)
+      try {
+        resolve(readFileSync(ran, "utf8").split("\n").slice(0, -1))
+      } catch {
+        reject(new Error(`the program was not called; the terminal showed:\n${out}`))
+      }
+    })
+    // The words appear once the set-up has been done, and not as its echo.
+    child.stdin.write(`${before}; printf 'SET%sUP\\n' -\n`)
+  })
+
+const shells = [
+  { shell: "bash", start: "bash --norc --noprofile -i", before: "source <(flightcase completion bash)" },
+  { shell: "zsh", start: "zsh -f -i", before: "source <(flightcase completion zsh)" }
+] as const
+describe.each(shells)("completion in $shell", ({ before, shell, start }) => {
+  const can_run = has_terminal && is_here(shell)
+  it.runIf(can_run)("completes nouns, verbs, flags and values", { timeout: 180_000 }, async () => {
+    expect(await typed(start, before, "flightcase products\tcr\t--stock-m\tser\t")).toEqual([
+      "products",
+      "create",
+      "--stock-method",
+      "serialised"
+    ])
+  })
+  it.runIf(can_run)("completes names with a space in them as one word", { timeout: 180_000 }, async () => {
+    expect(await typed(start, before, "flightcase quote new --member An\t--json")).toEqual([
+      "quote",
+      "new",
+      "--member",
+      "Ann Archer",
+      "--json"
+    ])
+    expect(await typed(start, before, "flightcase members sh\tAnn\\ A\t")).toEqual(["members", "show", "Ann Archer"])
+    expect(await typed(start, before, 'flightcase products sh\t"PAR6\t')).toEqual(["products", "show", "PAR64"])
+  })
+})
+
+describe("completion in fish", () => {
+  const asked = (line: string): ReadonlyArray<string> => {
+    const { stderr, stdout } = spawnSync(
+      "fish",
+      ["--no-config", "-c", `flightcase completion fish | source; complete -C '${line}'`],
+      { cwd: place.folder, env: environment(), encoding: "utf8" }
+    )
+    expect(stderr).toBe("")
+    return stdout.split("\n").slice(0, -1).sort()
+  }
+  it.runIf(is_here("fish"))("completes nouns, verbs, flags, values and, where there are none, paths", () => {
+    expect(asked("flightcase prod")).toEqual(["product-groups", "product-tax-classes", "products"])
+    expect(asked("flightcase products cr")).toEqual(["create"])
+    expect(asked("flightcase products create --stock-m")).toEqual(["--stock-method"])
+    expect(asked("flightcase products create --stock-method ")).toEqual(["bulk", "serialised"])
+    expect(asked("flightcase products show ")).toEqual(["PAR64"])
+    expect(asked("flightcase quote new --member An")).toEqual(["Ann Archer"])
+    expect(asked("flightcase import products ho")).toEqual(["home/"])
+  })
+})
+
+it("is bash's own form: what stands before = or : stays, and signs bash reads are escaped", () => {
+  const form = (line: string, candidate: string): string => forBash(candidate, readLine(line))
+  expect(readLine("flightcase  x 'a b' c\\ d \"e f")).toEqual({
+    words: ["flightcase", "x", "a b", "c d", "e f"],
+    quote: '"'
+  })
+  expect(readLine("flightcase x ").words).toEqual(["flightcase", "x", ""])
+  expect(form("flightcase x An", "Ann O'Hara & Co (1)")).toBe("Ann\\ O\\'Hara\\ \\&\\ Co\\ \\(1\\)")
+  expect(form('flightcase x "An', "Ann $5")).toBe("Ann \\$5")
+  expect(form("flightcase x 'An", "Ann $5")).toBe("Ann $5")
+  expect(form("flightcase x --stock-method=se", "--stock-method=serialised")).toBe("serialised")
+})
+
+describe("the words themselves", () => {
+  const words = async (...given: ReadonlyArray<string>) => {
+    const { code, err, out } = await runHere(place, ["completion", "words", ...given])
+    expect([code, err]).toEqual([0, ""])
+    return out.split("\n").slice(0, -1)
+  }
+  it("come with and without the -- that keeps what is typed apart", async () => {
+    expect(await words("products", "sh")).toEqual(["show"])
+    expect(await words("--", "products", "sh")).toEqual(["show"])
+    expect(await words("--", "products", "show", "--js")).toEqual(["--json"])
+    expect(await words("--", "pro")).toEqual(["product-groups", "product-tax-classes", "products"])
+    expect(await words("--", "--prof")).toEqual(["--profile"])
+  })
+  it("are values of flags, joined by = too, and of rows that are referred to", async () => {
+    expect(await words("--", "products", "create", "--stock-method=")).toEqual([
+      "--stock-method=bulk",
+      "--stock-method=serialised"
+    ])
+    expect(await words("--", "opportunities", "create", "--member-id", "ann")).toEqual(["Ann Archer"])
+    expect(await words("--", "opportunities", "create", "--owned-by", "Ow")).toEqual(["Owner"])
+    expect(await words("--", "completion", "")).toEqual(["bash", "fish", "zsh"])
+    expect(await words("--", "api", "P")).toEqual(["PATCH", "POST", "PUT"])
+  })
+  it("are none of this machine's replica where another server is meant, and say nothing", async () => {
+    expect(await words("--", "--url", "http://127.0.0.1:9", "products", "show", "")).toEqual([])
+    expect(await words("--", "--profile", "other", "products", "show", "")).toEqual([])
+    const elsewhere = await runHere(place, ["completion", "words", "--", "products", "show", ""], {
+      env: { FLIGHTCASE_URL: "http://127.0.0.1:9", FLIGHTCASE_TOKEN: "another-token-altogether" }
+    })
+    expect(elsewhere).toEqual({ code: 0, out: "", err: "" })
+    expect(await words("--", "no-such-noun", "x")).toEqual([])
+  })
+})

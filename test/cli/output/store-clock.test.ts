@@ -1,0 +1,142 @@
+/** Every command that shows times shows them on the clock of the store on a terminal, and exactly in JSON. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { openPlace, owner_token, type Place, runHere } from "../session.ts"
+
+describe("a store in New York", () => {
+  let place: Place
+  const type = (...words: ReadonlyArray<string>) => runHere(place, words)
+  const seen = (...words: ReadonlyArray<string>) =>
+    runHere(place, words, { env: { FLIGHTCASE_TTY: "1", COLUMNS: "400" } })
+  const did = async (...words: ReadonlyArray<string>): Promise<any> => {
+    const ran = await type(...words, "--json")
+    expect(ran.code, `${words.join(" ")}: ${ran.err}`).toBe(0)
+    return JSON.parse(ran.out)
+  }
+  const api = (path: string, body: object) => did("api", "POST", `/api/v1/${path}`, "-d", JSON.stringify(body))
+
+  beforeAll(async () => {
+    place = await openPlace()
+    await did("stores", "update", "1", "--timezone", "America/New_York")
+    await did("api", "PUT", "/api/v1/settings/company", "-d", '{"settings":{"timezone":"Asia/Kolkata"}}')
+    expect((await type("login", place.url, "--token", owner_token)).code).toBe(0)
+    const { product } = await api("products", { name: "Lamp", sku: "LAMP", stock_method: 2 })
+    await api("stock_levels", { product_id: product.id, store_id: 1, asset_number: "L-1" })
+    const { member } = await api("members", { name: "Acme", membership_type: "organisation" })
+    // 09:07 and 17:07 in New York.
+    const dates = { starts_at: "2027-07-01T13:07:00Z", ends_at: "2027-07-04T21:07:00Z" }
+    for (const subject of ["First", "Second"]) {
+      const { opportunity } = await api("opportunities", { subject, member_id: member.id, store_id: 1, ...dates })
+      await api(`opportunities/${opportunity.id}/items`, { item_id: product.id, name: "Lamp", quantity: 1 })
+      await api(`opportunities/${opportunity.id}/convert_to_quotation`, {})
+      await api(`opportunities/${opportunity.id}/convert_to_order`, { shortage_notes: "known" })
+    }
+    await api("purchase_orders", {
+      po_type: "sub_hire",
+      supplier_id: member.id,
+      store_id: 1,
+      subject: "Truss",
+      ...dates,
+      items: [{ product_id: product.id, quantity: "1", unit_cost: "10.00" }]
+    })
+    const due_at = "2027-07-01T13:07:00Z"
+    const items = [{ name: "Lamp", quantity: "1", unit_price: "10.00" }]
+    const { invoice } = await api("invoices", { member_id: member.id, store_id: 1, subject: "Bill", due_at, items })
+    await api(`invoices/${invoice.id}/issue`, { due_at })
+    await api(`invoices/${invoice.id}/payments`, { amount: "1.00", kind: "payment", paid_at: "2026-01-01T13:07:00Z" })
+    await api("stock_levels/1/quarantine", {
+      reason: "hot",
+      starts_at: "2026-01-02T13:07:00Z",
+      expected_back_at: "2150-06-02T21:07:00Z"
+    })
+    await api("activities", { subject: "Call", ...dates, activity_type: 1001 })
+    expect((await type("sync")).code).toBe(0)
+  }, 120_000)
+  afterAll(() => place.close())
+
+  const commands: ReadonlyArray<ReadonlyArray<string>> = [
+    ["quote", "show", "1"],
+    ["orders", "list"],
+    ["orders", "show", "1"],
+    ["orders", "history", "1"],
+    ["orders", "shortages", "1"],
+    ["orders", "availability", "1"],
+    ["shortages", "--from", "2027-07-01", "--to", "2027-07-05"],
+    ["availability", "LAMP", "--from", "2027-07-01", "--to", "2027-07-05"],
+    ["availability", "LAMP", "--from", "2027-07-01T09:00", "--to", "2027-07-01T18:00"],
+    ["availability", "why", "LAMP", "--date", "2027-07-02"],
+    ["today", "--date", "2027-07-01"],
+    ["today", "--date", "2027-07-01", "--store", "1"],
+    ["find", "first"],
+    ["find", "l-1"],
+    ["find", "bill"],
+    ["invoices", "list"],
+    ["invoices", "show", "1"],
+    ["purchase-orders", "list"],
+    ["purchase-orders", "show", "1"],
+    ["units", "show", "L-1"],
+    ["units", "workshop"],
+    ["activities", "list"],
+    ["activities", "show", "1"],
+    ["members", "list"],
+    ["boards", "list"],
+    ["tokens", "list"],
+    ["users", "list"],
+    ["devices", "list"],
+    ["inbox"],
+    ["sync", "status"],
+    ["sync", "conflicts"]
+  ]
+  for (const words of commands)
+    it(`shows no time of UTC in ${words.join(" ")}`, async () => {
+      const { code, err, out } = await seen(...words)
+      expect([0, 3, 6], `${words.join(" ")}: ${err}`).toContain(code)
+      const shown = `${out}${err}`
+      expect(shown).not.toMatch(/\d{4}-\d\d-\d\dT\d\d:\d\d/)
+      expect(shown).not.toMatch(/\d\d:\d\dZ/)
+      expect(shown, "an hour of UTC").not.toMatch(/\b(13|21):07/)
+    })
+  it("nor in how long a code to log in with holds", async () => {
+    await did("users", "invite", "ann@house.example", "--name", "Ann", "--role", "Sales")
+    const { code, err } = await seen("users", "reset-password", "ann@house.example")
+    expect([code, err]).toEqual([0, expect.stringMatching(/it holds until \d{4}-\d\d-\d\d \d\d:\d\d\.\n/)])
+  })
+  it("nor in what is refused, whoever answers; in JSON and in a pipe it is exact", async () => {
+    for (const at of [[], ["--remote"]]) {
+      const words = ["opportunities", "scan", "1", "--direction", "out", "--code", "L-1", ...at]
+      const shown = await seen(...words)
+      expect(shown.code, shown.err).toBe(5)
+      expect(shown.err).toContain("is in quarantine since 2026-01-02 08:07, expected back 2150-06-02 17:07")
+      expect((await type(...words)).err).toContain("since 2026-01-02T13:07:00.000Z")
+      expect((await type(...words, "--json")).err).toContain("since 2026-01-02T13:07:00.000Z")
+    }
+  })
+  it("nor in what a change of dates leaves behind, with a command to type and no request", async () => {
+    const changed = await seen("orders", "update", "2", "--ends-at", "2027-07-05T17:07")
+    expect(changed.err).toContain("1 line keeps its dates: Lamp (until 2027-07-04 17:07).")
+    expect(changed.err).toContain("To move it along: flightcase orders extend 2 --to 2027-07-05T17:07 --lines 2.")
+    expect(changed.err).not.toContain("/api/v1/")
+    const back = ["orders", "update", "2", "--ends-at", "2027-07-04T17:07", "--json"]
+    expect((await type(...back)).code).toBe(0)
+  })
+  it("and says of days without a shortage that quotations lack something, which claim nothing yet", async () => {
+    const { err, out } = await type("shortages", "--days", "--from", "2029-03-01", "--to", "2029-03-05")
+    expect([out, err]).toEqual(["", "Nothing found.\n"])
+    const dates = { starts_at: "2029-03-01T13:07:00Z", ends_at: "2029-03-04T21:07:00Z" }
+    const { opportunity } = await api("opportunities", { subject: "Third", store_id: 1, ...dates })
+    await api(`opportunities/${opportunity.id}/items`, { item_id: 1, name: "Lamp", quantity: 9 })
+    await api(`opportunities/${opportunity.id}/convert_to_quotation`, {})
+    const words = ["shortages", "--days", "--from", "2029-03-01", "--to", "2029-03-05"]
+    expect((await type(...words)).err).toContain(
+      "1 line of a draft or a provisional quotation is short then, and claims nothing until it is reserved or ordered: " +
+        "shortages without --days lists it."
+    )
+  })
+  it("and the whole of the day that was named, which is said", async () => {
+    const made = await type("quote", "new", "--subject", "Day", "--from", "2027-08-01", "--to", "2027-08-03", "--json")
+    expect(made.err).toContain("--to: until Tue 3 Aug 2027, end of day, America/New_York")
+    expect(JSON.parse(made.out).opportunity).toMatchObject({
+      starts_at: "2027-08-01T04:00:00.000Z",
+      ends_at: "2027-08-04T03:59:59.000Z"
+    })
+  })
+})

@@ -1,0 +1,32 @@
+import { Effect } from "effect"
+import { describe, expect, it } from "vitest"
+import { later, loadAll, withRules } from "../../../core/kernel/later.ts"
+
+const counted = () => {
+  let times = 0
+  const rules = later(async () => {
+    times++
+    return { double: (value: number) => value * 2 }
+  })
+  return { rules, times: () => times }
+}
+
+describe("rules that are loaded later", () => {
+  it("are loaded when they are first asked for, and once", async () => {
+    const { rules, times } = counted()
+    expect(times()).toBe(0)
+    const facts = withRules(rules, () => Effect.succeed(21))
+    for (let asked = 0; asked < 3; asked++) {
+      const { known, rules: loaded } = await Effect.runPromise(facts)
+      expect(loaded.double(known)).toBe(42)
+    }
+    expect(times()).toBe(1)
+  })
+  it("are there at once where all were loaded before", async () => {
+    const { rules, times } = counted()
+    await Effect.runPromise(loadAll)
+    expect(times()).toBe(1)
+    expect(Effect.runSync(rules).double(1)).toBe(2)
+    expect(times()).toBe(1)
+  })
+})

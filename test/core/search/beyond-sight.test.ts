@@ -1,0 +1,113 @@
+/** What a find tells of a unit to people who see only part of what is about it, and where a unit in a case is. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { type App, engines, openApp, viewerWith } from "../../app.ts"
+import { opportunity_path, opportunityFixture, type OpportunityFixture } from "../opportunities/fixtures.ts"
+
+describe.each(engines)("where a found unit is, on %s", (engine) => {
+  let app: App
+  let w: OpportunityFixture
+  let order_id: number
+  beforeAll(async () => {
+    app = await openApp(engine)
+    w = opportunityFixture(app)
+    const customer = await w.made("/api/v1/members", { name: "Acme", membership_type: "organisation" }, "member")
+    const product = await w.product({ name: "Camera" })
+    const [alone, packed] = [
+      await w.unit(product.id, { asset_number: "CAM-ALONE" }),
+      await w.unit(product.id, { asset_number: "CAM-PACKED" })
+    ]
+    const made = await w.withLine(
+      { subject: "Gala", member_id: customer.id, starts_at: "2031-05-01T09:00:00Z", ends_at: "2031-05-05T17:00:00Z" },
+      { name: "Camera", item_id: product.id, quantity: 2 } as never
+    )
+    order_id = made.id
+    for (const move of ["convert_to_quotation", "convert_to_order"])
+      expect((await w.post(`${opportunity_path}/${order_id}/${move}`)).status).toBe(200)
+    const path = "/api/v1/containers"
+    const box = await w.made(`${path}/temporary`, { name: "Box", barcode: "BOX-1", store_id: 1 }, "container")
+    expect((await w.post(`${path}/${box.id}/pack`, { serialised_item_id: packed.id })).status).toBe(201)
+    expect((await w.post(`${path}/${box.id}/seal`)).status).toBe(200)
+    for (const code of [alone.asset_number, "BOX-1"])
+      expect((await w.post(`${opportunity_path}/${order_id}/scan`, { direction: "out", code })).status, code).toBe(200)
+  }, 60_000)
+  afterAll(() => app.close())
+
+  const whereIs = async (code: string, permissions: ReadonlyArray<string>) => {
+    const { units } = (await app.call("GET", `/api/v1/search?q=${code}`, undefined, viewerWith(permissions, ["*"])))
+      .body.search
+    expect(units, code).toHaveLength(1)
+    return units[0].where
+  }
+
+  it("names the order to those who see orders, and its customer to those who see that", async () => {
+    expect(await whereIs("CAM-ALONE", ["stock.view", "opportunities.view", "members.view"])).toMatchObject({
+      place: "out",
+      order: { id: order_id, subject: "Gala", member_name: "Acme" }
+    })
+    // Whoever asks what is free sees of an order its subject and its dates.
+    expect(await whereIs("CAM-ALONE", ["stock.view", "availability.view"])).toMatchObject({
+      place: "out",
+      order: { id: order_id, subject: "Gala", member_name: null }
+    })
+  })
+  it("says that it is out, and no more, to those who see no orders", async () => {
+    const where = await whereIs("CAM-ALONE", ["stock.view"])
+    expect(where).toMatchObject({ place: "out", order: null })
+    expect(where.text).not.toContain("Gala")
+  })
+  it("is where its furthest step says: out with one order, though another has it put aside", async () => {
+    const product = await w.product({ name: "Tripod" })
+    const unit = await w.unit(product.id, { asset_number: "TRI-1" })
+    const ordered = async (subject: string, month: string) => {
+      const made = await w.withLine(
+        { subject, starts_at: `2031-${month}-01T09:00:00Z`, ends_at: `2031-${month}-05T17:00:00Z` },
+        { name: "Tripod", item_id: product.id, quantity: 1 } as never
+      )
+      for (const move of ["convert_to_quotation", "convert_to_order"])
+        await w.post(`${opportunity_path}/${made.id}/${move}`)
+      return { id: made.id as number, line: made.items[0].id as number }
+    }
+    const [next, first] = [await ordered("Next", "08"), await ordered("First", "07")]
+    const allocations = [{ opportunity_item_id: next.line, stock_level_id: unit.id }]
+    expect((await w.post(`${opportunity_path}/${next.id}/quick_allocate`, { allocations })).status).toBe(200)
+    const rights = ["stock.view", "opportunities.view"]
+    expect(await whereIs("TRI-1", rights)).toMatchObject({ place: "in_store", order: { subject: "Next" } })
+    const out = await w.post(`${opportunity_path}/${first.id}/scan`, { direction: "out", code: "TRI-1" })
+    expect(out.status, JSON.stringify(out.body)).toBe(200)
+    expect(await whereIs("TRI-1", rights)).toMatchObject({ place: "out", order: { subject: "First" } })
+  })
+  it("is out with the kit that holds it, though only the kit is on an order", async () => {
+    const [kit, part] = [await w.product({ name: "Flight" }), await w.product({ name: "Lens" })]
+    const template = { is_containerable: true, availability_mode: "kit" }
+    await w.put(`/api/v1/products/${kit.id}/container_template`, template)
+    const housing = await w.unit(kit.id, { asset_number: "KIT-1" })
+    const lens = await w.unit(part.id, { asset_number: "LENS-1" })
+    const path = "/api/v1/containers"
+    const container = await w.made(path, { name: "Kit 1", serialised_item_id: housing.id }, "container")
+    await w.post(`${path}/${container.id}/pack`, { serialised_item_id: lens.id })
+    await w.post(`${path}/${container.id}/seal`)
+    const gig = await w.withLine(
+      { subject: "Shoot", starts_at: "2031-05-01T09:00:00Z", ends_at: "2031-05-05T17:00:00Z" },
+      { name: "Kit", item_id: kit.id, quantity: 1 } as never
+    )
+    for (const move of ["convert_to_quotation", "convert_to_order"])
+      await w.post(`${opportunity_path}/${gig.id}/${move}`)
+    expect(await whereIs("LENS-1", ["stock.view"])).toMatchObject({ place: "in_case", container: { name: "Kit 1" } })
+    const out = await w.post(`${opportunity_path}/${gig.id}/scan`, { direction: "out", code: "KIT-1" })
+    expect(out.status, JSON.stringify(out.body)).toBe(200)
+    expect(await whereIs("LENS-1", ["stock.view", "opportunities.view"])).toMatchObject({
+      place: "out",
+      container: { name: "Kit 1" },
+      order: { subject: "Shoot" }
+    })
+  })
+  it("is in its case wherever that is", async () => {
+    expect(await whereIs("CAM-PACKED", ["stock.view", "opportunities.view"])).toMatchObject({
+      place: "out",
+      container: { name: "Box" },
+      order: { subject: "Gala" }
+    })
+    expect((await w.post("/api/v1/scan_in", { code: "BOX-1" })).status).toBe(200)
+    expect(await whereIs("CAM-PACKED", ["stock.view"])).toMatchObject({ place: "returned", container: { name: "Box" } })
+  })
+})

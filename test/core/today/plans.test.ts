@@ -1,0 +1,98 @@
+/** What is to be done today, and what somebody looks for, is answered from indexes: never by going through a table. */
+import { Effect } from "effect"
+import { describe, expect, it } from "vitest"
+import { Store, type StoreShape } from "../../../core/kernel/store/store.ts"
+import { searchFor } from "../../../core/search/answer.ts"
+import { todayFor } from "../../../core/today/today.ts"
+import { engines } from "../../app.ts"
+import { serve, type Serving } from "../../server/serving.ts"
+
+const now = "2026-06-18T12:00:00.000Z"
+const viewer = {
+  user_id: 1,
+  name: "",
+  person_id: null,
+  is_owner: true,
+  is_active: true,
+  role_ids: [],
+  permissions: new Set<string>(),
+  abilities: new Set(["*"]),
+  token_id: null
+}
+const asked = { viewer, settings: {}, now }
+
+/** The plans of every statement that is put together by hand: what a reading finds its rows by. */
+const plansOf = <A, E, R>(reading: Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    const statements: Array<readonly [string, ReadonlyArray<unknown>]> = []
+    const run: StoreShape["run"] = (text, values = []) => {
+      statements.push([text, values])
+      return store.run(text, values)
+    }
+    yield* Effect.provideService(reading, Store, { ...store, run })
+    return yield* Effect.forEach(statements, ([text, values]) =>
+      Effect.map(explained(store, text, values), (lines) => ({ text, lines }))
+    )
+  })
+const explained = (store: StoreShape, text: string, values: ReadonlyArray<unknown>) =>
+  store.dialect === "sqlite"
+    ? Effect.map(store.run<{ detail: string }>(`explain query plan ${text}`, values), (rows) =>
+        rows.map(({ detail }) => detail)
+      )
+    : store.transaction(
+        Effect.gen(function* () {
+          // The tables are empty: asked is whether indexes could be used, not whether they pay.
+          yield* store.run("set local enable_seqscan = off")
+          const rows = yield* store.run<{ "QUERY PLAN": string }>(`explain ${text}`, values)
+          return rows.map((row) => row["QUERY PLAN"])
+        })
+      )
+/** A line that goes through a whole table, or through an index from one end to the other. */
+const isWhole = (line: string): boolean =>
+  /Seq Scan on/.test(line) || (/^SCAN \w+( USING (COVERING )?INDEX .*)?$/.test(line) && !/VIRTUAL TABLE/.test(line))
+
+const finds = Object.fromEntries(
+  ["gala", "gala acme", "erenc", "MH-4711", "1104711", "07700 900123", "ab"].map((text) => [
+    `find ${text}`,
+    searchFor(text, asked, { kinds: null, limit: 20 })
+  ])
+)
+const expectIndexes = async (server: Serving, readings: { readonly [what: string]: unknown }): Promise<void> => {
+  for (const [what, reading] of Object.entries(readings)) {
+    const plans = await server.run(plansOf<unknown, unknown, never>(reading as never))
+    expect(plans.length, what).toBeGreaterThan(2)
+    for (const { lines, text } of plans) expect(lines.filter(isWhole), `${what}: ${text.slice(-300)}`).toEqual([])
+  }
+}
+
+describe.each(engines)("on %s", (engine) => {
+  it("no table is gone through for a day, nor for words, parts of words, codes or numbers", async () => {
+    const server = await serve(engine)
+    const readings = {
+      "today at all stores": todayFor({ ...asked, store_id: undefined, date: undefined }),
+      "today at one store": todayFor({ ...asked, store_id: 1, date: undefined }),
+      ...finds
+    }
+    await expectIndexes(server, readings)
+    await server.close()
+  })
+})
+
+it("a table of which SQLite knows that its rows have no references is not gone through for a code", async () => {
+  const server = await serve("sqlite")
+  // As `analyze` leaves it of 100,000 rows of which all have the same in every column: nothing, say.
+  const analyzed = Effect.gen(function* () {
+    const { run } = yield* Store
+    yield* run("analyze")
+    yield* run("delete from sqlite_stat1")
+    yield* run(
+      "insert into sqlite_stat1 (tbl, idx, stat) select tbl_name, name, '100000 100000 100000 100000 100000' " +
+        "from sqlite_master where type = 'index' and sql is not null"
+    )
+    yield* run("analyze sqlite_schema")
+  })
+  await server.run(analyzed)
+  await expectIndexes(server, finds)
+  await server.close()
+})

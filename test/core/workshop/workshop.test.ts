@@ -1,0 +1,265 @@
+/** Stock out of service (rules/availability 13): moves, availability, allocation, cases, check-ins and charges. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { type App, engines, openApp, type Reply, viewerWith } from "../../app.ts"
+import { opportunity_path, opportunityFixture, type OpportunityFixture } from "../opportunities/fixtures.ts"
+
+const refusedOn = ({ body, status }: Reply): unknown => [status, Object.keys(body.errors ?? {})]
+const hire = { starts_at: "2026-07-10T09:00:00.000Z", ends_at: "2026-07-14T17:00:00.000Z" }
+
+describe.each(engines)("the workshop on %s", (engine) => {
+  let app: App
+  let w: OpportunityFixture
+  beforeAll(async () => {
+    app = await openApp(engine)
+    w = opportunityFixture(app)
+  })
+  beforeEach(() => app.setClock("2026-06-18T12:00:00.000Z"))
+  afterAll(() => app.close())
+
+  const move = (id: number, name: string, body: object = {}) => w.post(`/api/v1/stock_levels/${id}/${name}`, body)
+  const level = async (id: number) => (await w.get(`/api/v1/stock_levels/${id}`)).body.stock_level
+  const recordsOf = async (id: number) =>
+    (await w.get(`/api/v1/service_records?q[stock_level_id_eq]=${id}&sort=starts_at`)).body.service_records
+  const point = async (product_id: number, date: string) =>
+    (await w.get(`/api/v1/availability?product_id=${product_id}&store_id=1&date=${date}`)).body.availability
+  const order = async (product_id: number, quantity = 1, dates: object = hire) => {
+    const opportunity = await w.withLine({ subject: `Gig ${product_id}`, ...dates }, {
+      name: "Unit",
+      item_id: product_id,
+      quantity,
+      unit_price: "10.00"
+    } as never)
+    await w.post(`${opportunity_path}/${opportunity.id}/convert_to_quotation`)
+    expect((await w.post(`${opportunity_path}/${opportunity.id}/convert_to_order`)).status).toBe(200)
+    return { ...opportunity, line: opportunity.items[0] }
+  }
+  const allocate = (opportunity: { id: number; line: { id: number } }, ...ids: ReadonlyArray<number>) =>
+    w.post(`${opportunity_path}/${opportunity.id}/quick_allocate`, {
+      allocations: ids.map((stock_level_id) => ({ opportunity_item_id: opportunity.line.id, stock_level_id }))
+    })
+  const assetsOf = (reply: Reply): ReadonlyArray<number> =>
+    reply.body.opportunity.items[0].assets.map(({ id }: { readonly id: number }) => id)
+  const shortage = async (id: number) => (await w.get(`${opportunity_path}/${id}`)).body.opportunity.has_shortage
+  /** A unit on hire with an order. */
+  const out = async (condition?: number) => {
+    const product = await w.product({ replacement_charge: "900.00" })
+    const unit = await w.unit(product.id)
+    const opportunity = await order(product.id, 1, {
+      starts_at: "2026-06-18T09:00:00Z",
+      ends_at: "2026-06-20T17:00:00Z"
+    })
+    const [asset] = assetsOf(await allocate(opportunity, unit.id))
+    await w.post(`${opportunity_path}/${opportunity.id}/quick_book_out`, { asset_ids: [asset] })
+    const back =
+      condition === undefined
+        ? undefined
+        : await w.post(`${opportunity_path}/${opportunity.id}/quick_check_in`, {
+            asset_ids: [asset],
+            condition,
+            damage_notes: "lens cracked"
+          })
+    return { product, unit, opportunity, asset, back }
+  }
+
+  it("takes a unit out of what can be rented until it is released, and keeps the history", async () => {
+    const product = await w.product()
+    const [unit] = [await w.unit(product.id), await w.unit(product.id)]
+    const moved = await move(unit.id, "quarantine", { reason: "Hums", note: "channel 2" })
+    expect(moved.status, JSON.stringify(moved.body)).toBe(200)
+    expect(moved.body).toMatchObject({
+      stock_level: { service_state: "quarantine" },
+      service_record: { state: "quarantine", reason: "Hums", note: "channel 2", is_open: true, created_by_user_id: 1 },
+      meta: { conflicts: [] }
+    })
+    expect(await point(product.id, "2026-07-11")).toMatchObject({
+      total_stock: 2,
+      total_demanded: 1,
+      available: 1,
+      demand_breakdown: { quarantine: 1 }
+    })
+    app.setClock("2026-06-19T12:00:00.000Z")
+    expect((await move(unit.id, "repair", { expected_back_at: "2026-07-01T00:00:00Z" })).status).toBe(200)
+    expect((await level(unit.id)).service_state).toBe("in_repair")
+    app.setClock("2026-06-22T12:00:00.000Z")
+    expect((await move(unit.id, "release", { note: "new fuse", cost: "35.00" })).status).toBe(200)
+    expect(await level(unit.id)).toMatchObject({ service_state: "in_service", out_of_service: [] })
+    expect((await point(product.id, "2026-07-11")).available).toBe(2)
+    expect(await recordsOf(unit.id)).toMatchObject([
+      { state: "quarantine", starts_at: "2026-06-18T12:00:00.000Z", ended_at: "2026-06-19T12:00:00.000Z" },
+      { state: "in_repair", reason: "Hums", ended_at: "2026-06-22T12:00:00.000Z", end_note: "new fuse", cost: "35.00" }
+    ])
+    expect(refusedOn(await move(unit.id, "release"))).toEqual([422, ["stock_level"]])
+  })
+
+  it("counts again from the day it is expected back, and without an end once that day passed", async () => {
+    const product = await w.product()
+    const unit = await w.unit(product.id)
+    await move(unit.id, "repair", { expected_back_at: "2026-07-10T00:00:00Z" })
+    expect((await point(product.id, "2026-07-09")).available).toBe(0)
+    expect((await point(product.id, "2026-07-10")).available).toBe(1)
+    app.setClock("2026-07-11T12:00:00.000Z")
+    expect((await point(product.id, "2026-07-20")).available).toBe(0)
+    const why = await w.get(`/api/v1/availability/why?product_id=${product.id}&store_id=1&date=2026-07-20`)
+    expect(why.body.reasons.claims).toMatchObject([{ source_type: "in_repair", asset_id: unit.id, is_overdue: true }])
+    // Said again, it is the same record with another day.
+    await move(unit.id, "repair", { expected_back_at: "2026-07-15T00:00:00Z" })
+    expect((await point(product.id, "2026-07-20")).available).toBe(1)
+    expect(await recordsOf(unit.id)).toHaveLength(1)
+  })
+
+  it("is never allocated nor booked out; what it was promised to is named and short", async () => {
+    const product = await w.product()
+    const unit = await w.unit(product.id)
+    const gig = await order(product.id)
+    const [asset] = assetsOf(await allocate(gig, unit.id))
+    expect(await shortage(gig.id)).toBe(false)
+    const moved = await move(unit.id, "quarantine")
+    expect(moved.body.meta.conflicts).toMatchObject([{ opportunity_id: gig.id, subject: `Gig ${product.id}` }])
+    expect(await shortage(gig.id)).toBe(true)
+    const refused = await w.post(`${opportunity_path}/${gig.id}/quick_book_out`, { asset_ids: [asset] })
+    expect(refusedOn(refused)).toEqual([422, ["asset_ids.0"]])
+    expect(refused.body.message).toContain("is in quarantine since 2026-06-18")
+    const other = await order(product.id, 1, { starts_at: "2026-08-01T09:00:00Z", ends_at: "2026-08-02T09:00:00Z" })
+    expect(refusedOn(await allocate(other, unit.id))).toEqual([422, ["allocations.0.stock_level_id"]])
+    const free = await w.get(`/api/v1/products/${product.id}/available-assets?store_id=1&from=2026-08-01&to=2026-08-03`)
+    expect(free.body.available_assets).toEqual([])
+    await move(unit.id, "release")
+    expect(await shortage(gig.id)).toBe(false)
+    expect((await allocate(other, unit.id)).status).toBe(200)
+    expect((await w.post(`${opportunity_path}/${gig.id}/quick_book_out`, { asset_ids: [asset] })).status).toBe(200)
+  })
+
+  it("puts what is checked in damaged in quarantine, and what is missing among the lost, in the same command", async () => {
+    const damaged = await out(1)
+    expect(damaged.back?.status, JSON.stringify(damaged.back?.body)).toBe(200)
+    expect((await level(damaged.unit.id)).service_state).toBe("quarantine")
+    expect(await recordsOf(damaged.unit.id)).toMatchObject([
+      { state: "quarantine", note: "lens cracked", opportunity_id: damaged.opportunity.id }
+    ])
+    const asset = `${opportunity_path}/${damaged.opportunity.id}/items/${damaged.opportunity.line.id}/assets/${damaged.asset}`
+    const reverted = await app.call("PATCH", asset, { action: "revert_status", status: 4 })
+    expect(reverted.status, JSON.stringify(reverted.body)).toBe(200)
+    expect((await level(damaged.unit.id)).service_state).toBe("in_service")
+    const missing = await out(2)
+    expect((await level(missing.unit.id)).service_state).toBe("lost")
+    expect((await point(missing.product.id, "2026-07-11")).available).toBe(0)
+    const good = await out(0)
+    expect((await level(good.unit.id)).service_state).toBe("in_service")
+  })
+
+  it("counts a unit that is damaged while it is out once, and keeps it out when it is back", async () => {
+    const { product, unit } = await out()
+    await w.unit(product.id)
+    await move(unit.id, "quarantine", { reason: "Damaged on site" })
+    expect((await point(product.id, "2026-06-19")).available).toBe(1)
+    expect((await point(product.id, "2026-06-25")).available).toBe(1)
+  })
+
+  it("takes a part of a bulk quantity out, and releases, sells and writes off parts of it", async () => {
+    const product = await w.product({ stock_method: 1 })
+    const { id } = (await w.get(`/api/v1/products/${product.id}?include=stock_levels`)).body.product.stock_levels[0]
+    await w.put(`/api/v1/stock_levels/${id}`, { quantity_held: "20" })
+    const gig = await order(product.id, 18)
+    const taken = await move(id, "quarantine", { quantity: 3, reason: "Cracked" })
+    expect(taken.body.stock_level.service_state).toBe("in_service")
+    expect(await shortage(gig.id)).toBe(true)
+    expect(await point(product.id, "2026-07-11")).toMatchObject({ available: -1, demand_breakdown: { quarantine: 3 } })
+    expect(refusedOn(await move(id, "repair", { quantity: 18 }))).toEqual([422, ["quantity"]])
+    const record = taken.body.service_record.id
+    await move(id, "repair", { quantity: 1, service_record_id: record })
+    expect(refusedOn(await move(id, "release"))).toEqual([422, ["service_record_id"]])
+    await move(id, "release", { service_record_id: record, quantity: 1 })
+    expect(await shortage(gig.id)).toBe(false)
+    await move(id, "lost", { service_record_id: record, write_off: true })
+    expect(await level(id)).toMatchObject({ quantity_held: "19.00" })
+    expect(await point(product.id, "2026-07-11")).toMatchObject({ total_stock: 19, demand_breakdown: { in_repair: 1 } })
+    await move(id, "sold", { quantity: 2 })
+    expect((await point(product.id, "2026-07-11")).total_stock).toBe(17)
+    expect((await recordsOf(id)).reduce((sum: number, one: any) => sum + (one.is_open ? one.quantity : 0), 0)).toBe(1)
+  })
+
+  it("moves a sold unit out of stock by its ledger, and follows the ledger back", async () => {
+    const product = await w.product()
+    const unit = await w.unit(product.id)
+    expect((await move(unit.id, "sold", { note: "to Ann" })).status).toBe(200)
+    expect((await level(unit.id)).service_state).toBe("sold")
+    expect((await point(product.id, "2026-07-11")).total_stock).toBe(0)
+    expect(refusedOn(await move(unit.id, "quarantine"))).toEqual([422, ["stock_level"]])
+    const ledger = `/api/v1/products/${product.id}/stock_levels/${unit.id}/stock_transactions`
+    expect((await w.post(ledger, { transaction_type: 5, quantity: 1 })).status).toBe(201)
+    expect((await level(unit.id)).service_state).toBe("in_service")
+    await move(unit.id, "quarantine")
+    expect((await w.post(ledger, { transaction_type: 6, quantity: 1 })).status).toBe(201)
+    expect((await recordsOf(unit.id)).filter((one: any) => one.is_open)).toEqual([])
+    expect(await point(product.id, "2026-07-11")).toMatchObject({ total_stock: 0, available: 0 })
+  })
+
+  it("charges the customer on the order only when somebody says so, once", async () => {
+    const { opportunity, unit } = await out(2)
+    const totalOf = async () => (await w.get(`${opportunity_path}/${opportunity.id}`)).body.opportunity.charge_total
+    const before = Number(await totalOf())
+    const [record] = await recordsOf(unit.id)
+    const charge = (body: object, viewer?: Parameters<App["call"]>[3]) =>
+      app.call("POST", `/api/v1/service_records/${record.id}/charge`, body, viewer)
+    expect((await charge({}, viewerWith(["stock.service", "stock.view"], ["*"]))).status).toBe(403)
+    expect(Number(await totalOf())).toBe(before)
+    const charged = await charge({})
+    expect(charged.status, JSON.stringify(charged.body)).toBe(201)
+    expect(Number(await totalOf())).toBe(before + 900)
+    expect(refusedOn(await charge({ amount: "1.00" }))).toEqual([422, ["service_record"]])
+    const damage = await out(1)
+    const [second] = await recordsOf(damage.unit.id)
+    expect(refusedOn(await app.call("POST", `/api/v1/service_records/${second.id}/charge`, {}))).toEqual([
+      422,
+      ["amount"]
+    ])
+  })
+
+  it("has no record for whoever changes orders and sees no stock, and charges nothing for them", async () => {
+    const { back, opportunity } = await out(1)
+    const [record] = back === undefined ? [] : await recordsOf(back.body.opportunity.items[0].assets[0].stock_level_id)
+    const blind = viewerWith(["opportunities.view", "opportunities.edit"], ["*"])
+    const charge = (id: number) =>
+      app.call(
+        "POST",
+        `/api/v1/service_records/${id}/charge`,
+        { amount: "1.00", opportunity_id: opportunity.id },
+        blind
+      )
+    const [there, nowhere] = [await charge(record.id), await charge(999_999)]
+    expect(there).toEqual(nowhere)
+    expect(there).toMatchObject({ status: 404, body: { message: "No such service record." } })
+    expect(await recordsOf(record.stock_level_id)).toEqual([record])
+  })
+
+  it("refuses instants that no calendar of the trade reaches, naming the field", async () => {
+    const unit = await w.unit((await w.product()).id)
+    const days = "must be a time from 1900-01-01 on."
+    for (const name of ["quarantine", "repair", "lost", "sold"])
+      expect((await move(unit.id, name, { starts_at: "0001-01-01T00:00:00Z" })).body.errors).toEqual({
+        starts_at: [`The starts at field ${days}`]
+      })
+    for (const name of ["quarantine", "repair", "lost"])
+      expect((await move(unit.id, name, { expected_back_at: "1899-12-31T23:59:59Z" })).body.errors).toEqual({
+        expected_back_at: [`The expected back at field ${days}`]
+      })
+    expect(await recordsOf(unit.id)).toEqual([])
+  })
+  it("asks for the permission of each move", async () => {
+    const product = await w.product()
+    const unit = await w.unit(product.id)
+    const by = (permission: string, name: string) =>
+      app.call("POST", `/api/v1/stock_levels/${unit.id}/${name}`, {}, viewerWith(["stock.view", permission], ["*"]))
+    expect((await by("stock.view", "quarantine")).status).toBe(403)
+    expect((await by("stock.service", "lost")).status).toBe(403)
+    expect((await by("stock.service", "quarantine")).status).toBe(200)
+    expect((await by("stock.service", "release")).status).toBe(200)
+    expect((await by("stock.adjust", "sold")).status).toBe(200)
+  })
+
+  it("is the same when the tables are projected again", async () => {
+    const before = await app.dump()
+    await app.rebuild()
+    expect(await app.dump()).toEqual(before)
+  })
+})

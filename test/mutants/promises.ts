@@ -1,0 +1,92 @@
+/** Faults of what is promised to customers: hires that are extended, and orders of those who may have none. */
+import { faultsIn, type Mutant } from "./mutant.ts"
+
+const scenario = "test/core/opportunities/extension/extension.test.ts"
+const extension = (file: string) => faultsIn(`core/opportunities/extension/${file}.ts`, scenario, "sqlite")
+const plan = extension("plan"),
+  decide = extension("decide")
+const planned = faultsIn("core/opportunities/extension/plan.ts", "test/core/opportunities/extension/plan.test.ts")
+const standing_test = "test/core/opportunities/standing.test.ts"
+const goes_along = '(goes === "named" || own === header[bound])'
+
+export const promise_mutants: ReadonlyArray<Mutant> = [
+  plan(
+    "lines that had the old dates stay behind when a hire is extended",
+    "lineDates",
+    { find: goes_along, replace: 'goes === "named"' },
+    "moves header, lines that had the old end"
+  ),
+  plan(
+    "lines with an end of their own are extended along",
+    "lineDates",
+    { find: goes_along, replace: "own !== undefined" },
+    "moves header, lines that had the old end"
+  ),
+  decide(
+    "a hire is extended, and what it claims of stock is not",
+    "extendHire",
+    { find: "{ priced: repriced, demanded }", replace: "{ priced: repriced }" },
+    "moves header, lines that had the old end"
+  ),
+  plan(
+    "what a hire was agreed to end at is lost with its second extension",
+    "agreedDates",
+    { find: "|| (agreed !== null && agreed !== set[bound])", replace: "" },
+    "keeps what was agreed first"
+  ),
+  decide(
+    "a hire is extended over a unit that is promised to somebody, as far as the database lets it",
+    "requireUnits",
+    { find: "if (held.length === 0) return", replace: "if (held.length >= 0) return" },
+    "names the order that a unit is promised to"
+  ),
+  decide(
+    "a hire is extended where the store's policy is to refuse a shortage",
+    "gate",
+    { find: 'policy.effective === "block"', replace: "policy.store === policy.effective && short.length > 1_000" },
+    "warns of a shortage with whom"
+  ),
+  planned(
+    "the charge ends when it did before a hire was extended",
+    "headerDates",
+    { find: "&& goes_along", replace: "&& !goes_along" },
+    "takes the charge along that ended with it"
+  ),
+  planned(
+    "lines that were to stay go along, as they have no dates of their own",
+    "lineDates",
+    { find: "own === null && header[bound] !== null && date !== header[bound]", replace: "own !== null" },
+    "pins lines without dates of their own to the old end"
+  ),
+  plan(
+    "what came back is charged for longer",
+    "planExtension",
+    { find: 'which === "keep" || is_back', replace: 'which === "keep"' },
+    "charges no longer for what came back"
+  ),
+  plan(
+    "a line may end before it begins",
+    "inOrder",
+    { find: "ends_at < starts_at", replace: "ends_at === null" },
+    "says what is wrong by field and changes nothing"
+  ),
+  decide(
+    "a hire is extended and charged as before",
+    "isRepriced",
+    { find: "if (plan.lines.has(id)) return true", replace: "if (plan.lines.has(id)) return false" },
+    "moves header, lines that had the old end",
+    "shortens as it extends: the price falls"
+  ),
+  faultsIn("core/opportunities/extension/decide.ts", standing_test, "sqlite")(
+    "who owes too much may not bring a hire to an earlier end",
+    "extendHire",
+    { find: "isLonger(plan, header)", replace: "plan.kept.length >= 0" },
+    "counts open invoices, orders not invoiced and this one"
+  ),
+  faultsIn("core/opportunities/standing.ts", standing_test, "sqlite")(
+    "an order is made for a customer whose standing refuses it",
+    "requireStanding",
+    { find: "blocked.length > 0", replace: "blocked.length > 1_000" },
+    "a customer on stop is told"
+  )
+]

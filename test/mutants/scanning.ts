@@ -1,0 +1,84 @@
+/** Faults of scanning: the wrong piece, the wrong line, a case that is broken into without a word. */
+import { faultsIn, type Mutant } from "./mutant.ts"
+
+const scans = "test/core/scanning/scan.test.ts",
+  choices = "test/core/scanning/lines.test.ts"
+const within = (file: string, test_file = scans) => faultsIn(`core/scanning/${file}.ts`, test_file, "sqlite")
+
+export const scanning_mutants: ReadonlyArray<Mutant> = [
+  within("unit-out")(
+    "a unit is taken out of a sealed case without a question",
+    "takingOut",
+    { find: "sealed.length > 0 && !break_seal", replace: "sealed.length > 1_000 && !break_seal" },
+    "a unit in a sealed case is asked about"
+  ),
+  within("unit-out")(
+    "a unit leaves the kit that holds it, and its seal is not said to be broken",
+    "takingOut",
+    { find: "...sealed.map((one) => sealBroken(one, reason, context)),", replace: "" },
+    "a unit that a kit holds is taken out of it where somebody breaks the seal"
+  ),
+  within("unit-out")(
+    "a unit that is out with another order is scanned out again, as far as later rules let it",
+    "unitOut",
+    { find: "if (holder !== undefined)", replace: "if (holder === null)" },
+    "a refused scan leaves nothing"
+  ),
+  within("cases")(
+    "an open case goes out whole",
+    "caseOut",
+    { find: 'container.status !== "sealed"', replace: 'container.status === "returned"' },
+    "one that is open is not sent"
+  ),
+  within("cases")(
+    "a case goes out with what the order does not ask for left behind in it",
+    "levelsOut",
+    {
+      find: "if (line === undefined) return yield* refuse(",
+      replace: "if (line === undefined) continue; else if (level.id < 0) return yield* refuse("
+    },
+    "a case with something the order does not ask for stays whole"
+  ),
+  within("lines", choices)(
+    "every unit goes to the first line, which refuses what it has no room for",
+    "lineFor",
+    { find: "lines.find(hasRoom) ?? lines[0]", replace: "lines[0]" },
+    "a unit goes to the first line that still takes one"
+  ),
+  within("lines")(
+    "more of a bulk product moves than was counted",
+    "spread",
+    { find: "rest -= part", replace: "rest -= 0" },
+    "so many of a bulk product move at once"
+  ),
+  within("coming-in", choices)(
+    "a case is checked in on an order that has not got it",
+    "caseIn",
+    { find: "known !== undefined && container.opportunity_id !== known.opportunity.header.id", replace: "false" },
+    "a case that is out with one order is not checked in on another"
+  ),
+  within("codes")(
+    "a code that several units have names the first",
+    "unitOrContainer",
+    { find: "others.length === 0", replace: "others.length >= 0" },
+    "a unit nobody asked for, an unknown and an ambiguous code"
+  ),
+  within("codes")(
+    "a quantity before the code is passed over",
+    "readCode",
+    { find: "after?.[2] ?? before?.[1]", replace: "after?.[2]" },
+    "so many of a bulk product move at once"
+  ),
+  within("gs1")(
+    "trade numbers are looked for only as they are long",
+    "tradeNumbers",
+    { find: "[13, 12, 8]", replace: "[8]" },
+    "so many of a bulk product move at once"
+  ),
+  faultsIn("core/opportunities/pieces.ts", scans, "sqlite")(
+    "a kit is out with the first of its parts, however many it takes",
+    "piecesOfLine",
+    { find: "Math.floor(has(product_id, status) / per_kit)", replace: "has(product_id, status) * per_kit * 2" },
+    "a kit's serialised part is scanned onto the kit's line"
+  )
+]

@@ -1,0 +1,95 @@
+/** Faults of finding: what is there is not found, what is not for its reader is told. */
+import { faultsIn, type Mutant } from "./mutant.ts"
+
+const words = "test/core/search/find.test.ts"
+const within = (file: string, test_file = words) => faultsIn(`core/search/${file}.ts`, test_file, "sqlite")
+const where = within("where", "test/core/search/beyond-sight.test.ts")
+
+export const search_mutants: ReadonlyArray<Mutant> = [
+  within("find")(
+    "rows are found by whoever may not list them",
+    "findAll",
+    { find: "&& mayAsk(catalogue, rules.list, caller.viewer)", replace: "" },
+    "finds what may be listed by whoever asks"
+  ),
+  within("matches")(
+    "a telephone number is found only as it was written",
+    "soughtIn",
+    { find: "digits.slice(-phone_digits_told_by)", replace: "digits" },
+    "finds members by their address and telephone number"
+  ),
+  within("matches")(
+    "a document's number is found only with its zeros",
+    "numberForms",
+    { find: '"0".repeat(zeros) + digits', replace: "digits" },
+    "finds orders by number with zeros and without"
+  ),
+  within("find")(
+    "a customer's open orders are not found with the customer",
+    "findAll",
+    { find: "people !== undefined && orders !== undefined", replace: "people !== undefined && orders === undefined" },
+    "finds orders by number with zeros and without"
+  ),
+  within("matches")(
+    "the newest comes before the very code that was looked for",
+    "inOrderOfCloseness",
+    { find: "one.closeness - other.closeness ||", replace: "" },
+    "the exact code first"
+  ),
+  within("rows")(
+    "what is deleted is found",
+    "notDeleted",
+    { find: "table.soft_delete", replace: "table.soft_delete && table.key === table.name" },
+    "follows a change of name, a deletion and an erasure"
+  ),
+  faultsIn("core/kernel/store/search-index.ts", "test/core/search/edges.test.ts")(
+    "deleted rows take the place of older ones that hold the words",
+    "matchSql",
+    { find: 'table.soft_delete ? ["deleted_at is null"] : []', replace: "[]" },
+    "behind more deleted rows than are looked at"
+  ),
+  within("rows")(
+    "short words find nothing",
+    "candidatesOf",
+    { find: "?? byBeginning(rules, sought.words, worded)", replace: "" },
+    "finds short words at the beginning of a name"
+  ),
+  within("where")(
+    "a unit that is out is said to be on its shelf",
+    "placeOf",
+    { find: "held?.status === dispatched || held?.status === on_hire ||", replace: "" },
+    "tells where a unit is: on its shelf, then out"
+  ),
+  where(
+    "an order is named to whoever sees none",
+    "shownOrder",
+    { find: 'sees("subject")', replace: "id > 0" },
+    "says that it is out, and no more, to those who see no orders"
+  ),
+  where(
+    "a customer is named to whoever sees none",
+    "shownOrder",
+    { find: "sees_customer ?", replace: "id > 0 ?" },
+    "names the order to those who see orders, and its customer"
+  ),
+  where(
+    "a unit that is out is said to be put aside for its next order",
+    "telling",
+    { find: "in_order.indexOf(one.status) - in_order.indexOf(other.status)", replace: "0" },
+    "is where its furthest step says"
+  ),
+  where(
+    "a part of a kit that went out is said to be here",
+    "placeOf",
+    { find: '|| around?.status === "dispatched"', replace: "" },
+    "is out with the kit that holds it"
+  ),
+  {
+    name: "a device that was filled anew finds what was there before",
+    file: "sync/device/replica/fill.ts",
+    within: "swapTables",
+    find: "for (const statement of searchIndexAnew(table)) yield* store.run(statement)",
+    replace: "void searchIndexAnew",
+    killed_by: [{ seeds: [1, 20] }]
+  }
+]

@@ -1,0 +1,40 @@
+/** Faults of shortages: places that say something else than the rule. */
+import { faultsIn, type Mutant } from "./mutant.ts"
+
+const fault = (file: string) => faultsIn(file, "test/core/opportunities/shortages/one-answer.test.ts")
+const moved = fault("core/opportunities/shortages/demands-moved.ts")
+const one_answer = "is the same in every place, after every step of world"
+const follows = "follows what others take and give back"
+
+export const shortage_mutants: ReadonlyArray<Mutant> = [
+  moved(
+    "an opportunity keeps its shortage flag when others take what it wants",
+    "concernedBy",
+    { find: "one.is_active || one.quantity > (left.get(placeOf(one)) ?? 0)", replace: "one.quantity > 1_000" },
+    follows
+  ),
+  moved(
+    "a draft keeps its shortage flag when others take what it wants",
+    "concernedBy",
+    { find: "one.is_active || one.quantity > (left.get(placeOf(one)) ?? 0)", replace: "one.is_active" },
+    follows
+  ),
+  moved(
+    "an opportunity stays short when others give back what it wants",
+    "concernedBy",
+    { find: "less.length === 0", replace: "less.length >= 0" },
+    follows
+  ),
+  fault("core/opportunities/shortages/reactions.ts")(
+    "the flag is looked at as stock was before others took it",
+    "changedFlags",
+    { find: "demands.after)] as const", replace: "demands.before)] as const" },
+    one_answer
+  ),
+  fault("core/opportunities/demands.ts")(
+    "an opportunity that is over is said to be short",
+    "availabilityOf",
+    { find: "!hasShortageCheck(opportunity.header, settings)", replace: "false" },
+    one_answer
+  )
+]

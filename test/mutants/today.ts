@@ -1,0 +1,82 @@
+/** Faults of the day: the wrong day, the wrong orders, and money for whoever asks. */
+import { faultsIn, type Mutant } from "./mutant.ts"
+
+const lists = "test/core/today/today.test.ts",
+  counts = "test/core/today/counted.test.ts"
+const within = (file: string, test_file: string) => faultsIn(`core/today/${file}.ts`, test_file, "sqlite")
+const day = within("day", lists)
+
+export const today_mutants: ReadonlyArray<Mutant> = [
+  within("today", lists)(
+    "a store's day is the company's",
+    "clocksFor",
+    { find: "clock(zoneOf(row.timezone))", replace: "clock(company)" },
+    "lists what leaves today by the store's clock"
+  ),
+  day(
+    "what should have left yesterday is forgotten",
+    "dayIn",
+    { find: "start(-not_left_days)", replace: "start(0)" },
+    "lists what should have left and has not"
+  ),
+  day(
+    "goods leave when the hire begins, whenever they are loaded",
+    "leavesAt",
+    { find: "order.load_starts_at ?? order.deliver_starts_at ?? order.starts_at", replace: "order.starts_at" },
+    "lists what should have left and has not"
+  ),
+  within("orders", lists)(
+    "a hire that is over still goes out",
+    "leaving",
+    { find: "ends_at is null or ends_at >", replace: "ends_at is null or ends_at <>", in_text: true },
+    "lists what should have left and has not"
+  ),
+  within("orders", lists)(
+    "a hire without an end is late",
+    "returning",
+    { find: "and not open_ended_rental", replace: "", in_text: true },
+    "tells what is due back apart from what is late"
+  ),
+  within("today", lists)(
+    "whoever sees orders sees what customers owe",
+    "todayFor",
+    { find: 'mayAsk(catalogue, "invoices.list", viewer)', replace: "viewer.is_active" },
+    "shows money and orders to suppliers to nobody"
+  ),
+  day(
+    "what is due later today is late",
+    "dayIn",
+    { find: "on === today ? now_millis", replace: "on === today ? start(1)" },
+    "tells what is due back apart from what is late"
+  ),
+  within("day", counts)(
+    "shortages of next month are shown",
+    "short_days",
+    { find: "short_days = 7", replace: "short_days = 40" },
+    "leaves out shortages that are more than a week away"
+  ),
+  faultsIn("core/opportunities/pieces.ts", counts, "sqlite")(
+    "what is allocated counts as packed",
+    "piecesOfLine",
+    { find: "of(prepared)", replace: "of(0)" },
+    "counts units by how far each is"
+  ),
+  within("papers", counts)(
+    "proformas are owed",
+    "unpaid",
+    { find: "and type <> 'proforma'", replace: "", in_text: true },
+    "counts no proforma as unpaid"
+  ),
+  within("papers", counts)(
+    "a supplier is to bring again what came already",
+    "dueIn",
+    { find: "difference(item.quantity, item.received_quantity)", replace: "Number(item.quantity)" },
+    "tells what suppliers are to bring"
+  ),
+  within("papers", counts)(
+    "goods hired for longer are due back today",
+    "dueBack",
+    { find: "|| millisOf(at) >= to", replace: "" },
+    "tells what suppliers are to bring"
+  )
+]

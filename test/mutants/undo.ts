@@ -1,0 +1,89 @@
+/** Faults of undo: too much is taken back, too little, or in an order that the rules refuse. */
+import { faultsIn, type Mutant } from "./mutant.ts"
+
+const rules = "test/core/undo/compensation.test.ts"
+const common = faultsIn("core/undo/compensation.ts", rules),
+  kinds = faultsIn("core/undo/compensations.ts", rules),
+  orders = faultsIn("core/undo/orders.ts", rules)
+const guards = faultsIn("sync/device/undo/guards.ts", "test/sync/undo-refused.test.ts")
+
+export const undo_mutants: ReadonlyArray<Mutant> = [
+  guards(
+    "an undo takes back what somebody else set since",
+    "laterChange",
+    { find: "(one) => !holds(done, one)", replace: "(one) => holds(done, one)" },
+    "is refused where somebody set the same value since"
+  ),
+  guards(
+    "what others have worked on since is deleted by whoever made it",
+    "laterChange",
+    { find: "isByOtherDevice(context, one) &&", replace: "!isByOtherDevice(context, one) &&" },
+    "deletes nothing that others have worked on"
+  ),
+  common(
+    "an undo forgets which values it would overwrite",
+    "putBack",
+    { find: "changed.map((column) => ({ table: row.table, key: row.key, column }))", replace: "[]" },
+    "puts back what it sent and nothing else"
+  ),
+  common(
+    "a row is made again without what went with it",
+    "makeAgain",
+    { find: "with_it.length > 0", replace: "with_it.length > 1_000" },
+    "is made again with its values, unless something went with it"
+  ),
+  common(
+    "what was made is deleted whoever worked on it",
+    "deleteMade",
+    { find: "{ untouched: [made] }", replace: "{}" },
+    "is deleted while nobody else has worked on it"
+  ),
+  kinds(
+    "a secret that devices never saw is set to nothing",
+    "settingsBefore",
+    { find: "|| fields[key].secret", replace: "" },
+    "of settings puts back those it sent, and none that are kept"
+  ),
+  kinds(
+    "somebody who could not log in before is let in",
+    "reactivated",
+    { find: '?.before?.["is_active"] === true', replace: "?.before !== null" },
+    "an account is opened again for those who had one"
+  ),
+  kinds(
+    "what was written off is back in service without its stock",
+    "inServiceAgain",
+    { find: '|| done.body["write_off"] === true', replace: "" },
+    "a unit is back in service by its own record"
+  ),
+  orders(
+    "a closed order is given its status without being opened",
+    "statusBefore",
+    { find: "(state === 2 && is === cancelled) ||", replace: "" },
+    "is set again, and a closed order opened before"
+  ),
+  orders(
+    "a line's parts are added before the line they stand in",
+    "removedLine",
+    { find: "pathOf(one).localeCompare(pathOf(other))", replace: "pathOf(other).localeCompare(pathOf(one))" },
+    "comes back with its lines in their order"
+  ),
+  orders(
+    "units that are out are taken off without coming back",
+    "unitBack",
+    { find: "statusOf(now) > 1", replace: "statusOf(now) > 1_000" },
+    "go back to where they stood before they are taken off"
+  ),
+  orders(
+    "what went out is counted back before what came back of it",
+    "countedBack",
+    { find: "counted.toReversed()", replace: "counted" },
+    "are counted back in the opposite order"
+  ),
+  orders(
+    "a seal that was broken for a scan stays broken",
+    "scannedBack",
+    { find: "[...back.requests, ...seals]", replace: "[...back.requests]" },
+    "come with the seal that was broken for them"
+  )
+]

@@ -1,0 +1,46 @@
+/** What others did since is not taken back along with a device's own command; and what has no way back says so. */
+import { describe, expect, it } from "vitest"
+import { businessOfEachTest } from "./business.ts"
+import { undoOf } from "./undoing.ts"
+
+describe("taking back what was sent", () => {
+  const { business, filled, make } = businessOfEachTest("sqlite")
+
+  it("is refused where somebody set the same value since, with who; what else they set stays", async () => {
+    const { id } = await make("products", { name: "Lamp", sku: "L-1" })
+    const device = await filled()
+    const nameThere = async () => (await business.ask("GET", `products/${id}`)).body.product
+    await device.ask("PUT", `products/${id}`, { name: "Lantern" })
+    await device.sync()
+    await business.ask("PUT", `products/${id}`, { sku: "L-2" })
+    await device.sync()
+    expect(await undoOf(device).undo("1", false)).toMatchObject({ ok: true, plan: { steps: [{ way: "compensate" }] } })
+    await device.sync()
+    expect(await nameThere()).toMatchObject({ name: "Lamp", sku: "L-2" })
+
+    await device.ask("PUT", `products/${id}`, { name: "Lantern" })
+    await device.sync()
+    await business.ask("PUT", `products/${id}`, { name: "Floodlight" })
+    await device.sync()
+    const n = String(device.outbox.lastN())
+    expect(await undoOf(device).undo(n, false)).toMatchObject({
+      ok: false,
+      failure: { kind: "refused", plan: { steps: [{ way: "refused", later: { field: "name", who: "Owner" } }] } }
+    })
+    await device.sync()
+    expect(await nameThere()).toMatchObject({ name: "Floodlight" })
+  })
+  it("deletes nothing that others have worked on since it was made", async () => {
+    const device = await filled()
+    const { id } = (await device.ask("POST", "opportunities", { subject: "Gala", store_id: 1 })).body.opportunity
+    const other = (await device.ask("POST", "opportunities", { subject: "Fair", store_id: 1 })).body.opportunity
+    await device.sync()
+    await business.ask("PUT", `opportunities/${id}`, { reference: "PO-7" })
+    await device.sync()
+    expect(await undoOf(device).undo("1", false)).toMatchObject({ ok: false, failure: { kind: "refused" } })
+    expect(await undoOf(device).undo("2", false)).toMatchObject({ ok: true })
+    await device.sync()
+    expect((await business.ask("GET", `opportunities/${id}`)).status).toBe(200)
+    expect((await business.ask("GET", `opportunities/${other.id}`)).status).toBe(404)
+  })
+})

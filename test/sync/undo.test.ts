@@ -1,0 +1,165 @@
+/** What a device recorded is taken back: rows are as before, whether it had been sent or not. */
+import { Effect } from "effect"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { catalogue } from "../../core/catalogue.ts"
+import { Store } from "../../core/kernel/store/store.ts"
+import { compensationOf } from "../../core/undo/compensations.ts"
+import { anyCommand, commandKinds, type Look } from "../sim/any-command.ts"
+import { randomOf } from "../sim/random.ts"
+import { seed_data } from "../sim/seed-data.ts"
+import { type Dump, enrolled, type Filled, type FillTestServer, openFillTestServer } from "./filling.ts"
+import { undoOf } from "./undoing.ts"
+
+const lookOf =
+  (device: Filled): Look =>
+  (sql, values = []) =>
+    device.run(Effect.flatMap(Store, (store) => store.run(sql, values)))
+
+/** Columns that tell of when and by whom, and ids and numbers, which are given once. */
+const volatile = new Set(["id", "path", "origin_item_id", "has_shortage"])
+/** Worked out again by what rates, products and stock say today; what they are worked out from is compared. */
+const derived = /_total$|^(total|unit_price|subtotal|amount_outstanding)$/
+const stamps =
+  /^(created|updated|packed|sealed|unsealed|allocated|prepared|first_made|ordered|deactivated|repack_started)_(at|by_user_id)$/
+/** Made of other rows; indexes may name more than there is. */
+const indexes = new Set(["product_streams", "stock_places", "claims"])
+const parents = { product_id: "products", opportunity_id: "opportunities", invoice_id: "invoices", user_id: "users" }
+type Row = Dump[string][number]
+/** Rows as people know them: without what was made and taken away again. */
+const known = (dump: Dump, before: Dump): { readonly [table: string]: ReadonlyArray<string> } => {
+  const there = new Map(Object.entries(before).map(([table, rows]) => [table, new Set(rows.map(({ id }) => id))]))
+  const isOfNothing = (row: Row): boolean =>
+    Object.entries({ ...parents, purchase_order_id: "purchase_orders" }).some(
+      ([column, table]) => typeof row[column] === "number" && there.get(table)?.has(row[column]) === false
+    )
+  const isGone = (table: string, row: Row): boolean =>
+    (row["deleted_at"] ?? null) !== null ||
+    isOfNothing(row) ||
+    (table === "containers" && row["status"] === "dissolved") ||
+    // The history of the workshop keeps what ended.
+    (table === "service_records" && row["ended_at"] !== null) ||
+    (table === "container_items" && row["unpacked_at"] !== null) ||
+    // People whose account was closed stay, and so does the record of them.
+    (["users", "members"].includes(table) && there.get(table)?.has(row["id"]) === false && row["is_active"] === false)
+  return Object.fromEntries(
+    Object.entries(dump)
+      .filter(([table]) => !indexes.has(table))
+      .map(([table, rows]) => [
+        table,
+        rows
+          .filter((row) => !isGone(table, row))
+          .map((row) =>
+            JSON.stringify(
+              Object.fromEntries(
+                Object.entries(row).filter(([name]) => !volatile.has(name) && !stamps.test(name) && !derived.test(name))
+              )
+            )
+          )
+          .sort()
+      ])
+  )
+}
+/** Settings that say what holds without them are as good as none. */
+const isDefault = (row: string): boolean => {
+  const { group, key, value } = JSON.parse(row)
+  return (
+    JSON.stringify(catalogue.settings[group]?.[String(key).slice(group.length + 1)]?.default ?? null) ===
+    JSON.stringify(value)
+  )
+}
+const differing = (one: Dump, other: Dump): ReadonlyArray<string> => {
+  const [before, after] = [known(one, one), known(other, one)]
+  return Object.keys(before).flatMap((table) => {
+    const [there, here] = [before[table] ?? [], after[table] ?? []]
+    return [
+      ...there.filter((row) => !here.includes(row)).map((row) => `- ${table} ${row}`),
+      ...here
+        .filter((row) => !there.includes(row) && !(table === "settings" && isDefault(row)))
+        .map((row) => `+ ${table} ${row}`)
+    ]
+  })
+}
+
+describe("every kind of command that devices record", () => {
+  it("is taken back by another one, or says why it is not and what to do instead", () => {
+    const unsaid = catalogue.endpoints
+      .filter((one) => one.kind === "command" && !one.server_only)
+      .filter((one) => compensationOf(catalogue, one) === undefined)
+      .map(({ name }) => name)
+    expect(unsaid).toEqual([])
+  })
+})
+
+describe("a device's own commands", () => {
+  let business: FillTestServer
+  let device: Filled
+  beforeAll(async () => {
+    business = await openFillTestServer("sqlite")
+    for (const { method, path, body } of seed_data) await business.ask(method, path.slice("/api/v1/".length), body)
+    device = await enrolled(business, "one")
+    await device.sync()
+  })
+  afterAll(async () => {
+    await device?.close()
+    await business?.close()
+  })
+  /** Kinds in an order by chance, each until one is recorded here. */
+  const recordEach = async (seed: number, work: (n: number, before: Dump, name: string) => Promise<void>) => {
+    const random = randomOf(seed)
+    for (const endpoint of commandKinds) {
+      for (let tried = 0; tried < 4; tried++) {
+        const request = await anyCommand(random, lookOf(device), endpoint)
+        if (request.files !== undefined) continue
+        const before = await device.tables()
+        const last = device.outbox.lastN()
+        await device.ask(request.method, request.path.slice("/api/v1/".length), request.body as object)
+        if (device.outbox.lastN() === last) continue
+        await work(device.outbox.lastN(), before, endpoint.name)
+        break
+      }
+    }
+  }
+
+  it("are withdrawn before they are sent, and every row is as it was", async () => {
+    let withdrawn = 0
+    await recordEach(1, async (n, before, name) => {
+      const result = await undoOf(device).undo(String(n), false)
+      expect(result, name).toMatchObject({ ok: true, plan: { steps: [{ way: "withdraw" }] } })
+      expect(await device.tables(), name).toEqual(before)
+      withdrawn++
+    })
+    expect(withdrawn).toBeGreaterThan(60)
+    expect((await undoOf(device).list(10)).length).toBe(0)
+    // The numbers that were given up are told to the server, which goes on with the next.
+    await device.ask("POST", "products", { name: "After all that" })
+    expect(await device.sync()).toMatchObject({ accepted: 1, pending: 0, conflicts: 0 })
+    await device.ask("POST", "products", { name: "And that" })
+    expect(device.outbox.toSend().length).toBe(1)
+    expect(await device.sync()).toMatchObject({ accepted: 1, pending: 0, conflicts: 0 })
+  }, 120_000)
+
+  it("are compensated once they were sent, and rows are as before but for times, ids and numbers", async () => {
+    const counted: { [way: string]: number } = {}
+    const wrong: Array<string> = []
+    await recordEach(Number(process.env["UNDO_SEED"] ?? 2), async (n, before, name) => {
+      device.outbox.offer(n)
+      const undo = undoOf(device)
+      const planned = await undo.plan(String(n))
+      const way = planned.ok ? (planned.plan.steps[0]?.way ?? "") : "unplanned"
+      const result = await undo.undo(String(n), false)
+      counted[result.ok ? way : `not: ${way}`] = (counted[result.ok ? way : `not: ${way}`] ?? 0) + 1
+      if (!result.ok && way === "cannot") return
+      // The rules may refuse what takes it back; then nothing of it was recorded.
+      if (!result.ok) {
+        if (result.failure.kind !== "answer" || device.outbox.pending().some((one) => one.n > n))
+          wrong.push(`${name}: ${JSON.stringify(result.failure).slice(0, 400)}`)
+      } else {
+        const differences = differing(before, await device.tables())
+        if (differences.length > 0) wrong.push(`${name}:\n  ${differences.join("\n  ").slice(0, 6000)}`)
+      }
+    })
+    expect(wrong, JSON.stringify(counted)).toEqual([])
+    expect(counted["compensate"]).toBeGreaterThan(40)
+    expect(await device.sync()).toMatchObject({ pending: 0 })
+  }, 120_000)
+})
