@@ -101,11 +101,11 @@ export const commandLine = (home: string, environment: { readonly [name: string]
     })
     let out = "",
       err = ""
-    child.stdout.on("data", (chunk: Buffer) => {
-      out += chunk.toString()
+    child.stdout.setEncoding("utf8").on("data", (chunk: string) => {
+      out += chunk
     })
-    child.stderr.on("data", (chunk: Buffer) => {
-      err += chunk.toString()
+    child.stderr.setEncoding("utf8").on("data", (chunk: string) => {
+      err += chunk
     })
     child.stdin.on("error", () => {})
     child.stdin.end(stdin)
@@ -113,7 +113,8 @@ export const commandLine = (home: string, environment: { readonly [name: string]
       code: child.exitCode,
       out,
       err,
-      json: words.includes("--json") && out !== "" ? JSON.parse(out) : undefined
+      // A command that was killed may have written a part of its answer: only an ended one has an answer to read.
+      json: child.exitCode !== null && words.includes("--json") && out !== "" ? JSON.parse(out) : undefined
     }))
     return { child, done }
   }
