@@ -1,10 +1,11 @@
 /** What is to be done today, and what somebody looks for, is answered from indexes: never by going through a table. */
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
-import { Store, type StoreShape } from "../../../core/kernel/store/store.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
 import { searchFor } from "../../../core/search/answer.ts"
 import { todayFor } from "../../../core/today/today.ts"
 import { engines } from "../../app.ts"
+import { plansOf } from "../../query-plan.ts"
 import { serve, type Serving } from "../../server/serving.ts"
 
 const now = "2026-06-18T12:00:00.000Z"
@@ -21,33 +22,6 @@ const viewer = {
 }
 const asked = { viewer, settings: {}, now }
 
-/** The plans of every statement that is put together by hand: what a reading finds its rows by. */
-const plansOf = <A, E, R>(reading: Effect.Effect<A, E, R>) =>
-  Effect.gen(function* () {
-    const store = yield* Store
-    const statements: Array<readonly [string, ReadonlyArray<unknown>]> = []
-    const run: StoreShape["run"] = (text, values = []) => {
-      statements.push([text, values])
-      return store.run(text, values)
-    }
-    yield* Effect.provideService(reading, Store, { ...store, run })
-    return yield* Effect.forEach(statements, ([text, values]) =>
-      Effect.map(explained(store, text, values), (lines) => ({ text, lines }))
-    )
-  })
-const explained = (store: StoreShape, text: string, values: ReadonlyArray<unknown>) =>
-  store.dialect === "sqlite"
-    ? Effect.map(store.run<{ detail: string }>(`explain query plan ${text}`, values), (rows) =>
-        rows.map(({ detail }) => detail)
-      )
-    : store.transaction(
-        Effect.gen(function* () {
-          // The tables are empty: asked is whether indexes could be used, not whether they pay.
-          yield* store.run("set local enable_seqscan = off")
-          const rows = yield* store.run<{ "QUERY PLAN": string }>(`explain ${text}`, values)
-          return rows.map((row) => row["QUERY PLAN"])
-        })
-      )
 /** A line that goes through a whole table, or through an index from one end to the other. */
 const isWhole = (line: string): boolean =>
   /Seq Scan on/.test(line) || (/^SCAN \w+( USING (COVERING )?INDEX .*)?$/.test(line) && !/VIRTUAL TABLE/.test(line))

@@ -3,12 +3,13 @@ import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { as_declared, type ViewContext } from "../../../core/kernel/resource-types.ts"
 import type { Query } from "../../../core/kernel/query.ts"
-import { Store, type StoreShape } from "../../../core/kernel/store/store.ts"
+import { Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { listLogs } from "../../../server/metering/logs-api.ts"
 import { dimensions, usageOf } from "../../../server/metering/usage.ts"
 import { windowOf } from "../../../server/metering/window.ts"
 import { type Engine, engines } from "../../app.ts"
+import { plansOf } from "../../query-plan.ts"
 import { serve, type Serving } from "../serving.ts"
 
 const count = 20_000
@@ -61,33 +62,11 @@ const fill = Effect.gen(function* () {
 })
 
 /** What reads of the two tables do to find their rows, a line a table. */
-const plansOf = <A, E, R>(reading: Effect.Effect<A, E, R>) =>
-  Effect.gen(function* () {
-    const store = yield* Store
-    const asked: Array<readonly [string, ReadonlyArray<unknown>]> = []
-    const run: StoreShape["run"] = (text, values = []) => {
-      if (/request_logs|usage_hours/.test(text)) asked.push([text, values])
-      return store.run(text, values)
-    }
-    yield* Effect.provideService(reading, Store, { ...store, run })
-    expect(asked.length).toBeGreaterThan(0)
-    const explained: Array<string> = []
-    for (const [text, values] of asked) explained.push(...(yield* explain(store, text, values)))
-    return explained
+const planOf = <A, E, R>(reading: Effect.Effect<A, E, R>) =>
+  Effect.map(plansOf(reading, /request_logs|usage_hours/), (plans) => {
+    expect(plans.length).toBeGreaterThan(0)
+    return plans.flatMap(({ lines }) => lines)
   })
-const explain = (store: StoreShape, text: string, values: ReadonlyArray<unknown>) =>
-  store.dialect === "sqlite"
-    ? Effect.map(store.run<{ detail: string }>(`explain query plan ${text}`, values), (rows) =>
-        rows.map(({ detail }) => detail)
-      )
-    : store.transaction(
-        Effect.gen(function* () {
-          // The table is too small for its indexes to pay: asked is whether they could.
-          yield* store.run("set local enable_seqscan = off")
-          const rows = yield* store.run<{ "QUERY PLAN": string }>(`explain ${text}`, values)
-          return rows.map((row) => row["QUERY PLAN"])
-        })
-      )
 /** A line that goes through a table and names no index. */
 const isWhole = (line: string): boolean => /Seq Scan/.test(line) || /^SCAN (request_logs|usage_hours)$/.test(line)
 const sorts = (line: string): boolean => /TEMP B-TREE FOR ORDER BY|^\s*(->)?\s*(Incremental )?Sort {2}/.test(line)
@@ -130,7 +109,7 @@ describe.each(engines)("reads of what was asked, on %s", (engine: Engine) => {
   afterAll(() => server?.close())
 
   it.each([...in_order, ...from_an_index])("finds the calls of '%s' by an index", async (query) => {
-    const plan = await server.run(plansOf(listLogs(queryOf(query), context)))
+    const plan = await server.run(planOf(listLogs(queryOf(query), context)))
     expect(plan.filter(isWhole), plan.join("\n")).toEqual([])
     // Of a later page the rows it shows are sorted once more, after they are found by their ids.
     const sorted = query.includes("page=") ? 1 : 0
@@ -138,7 +117,7 @@ describe.each(engines)("reads of what was asked, on %s", (engine: Engine) => {
   })
 
   it("finds and counts webhooks in the index of what is rare alone", async () => {
-    const plan = await server.run(plansOf(listLogs(queryOf("q[channel_eq]=webhook_sent"), context)))
+    const plan = await server.run(planOf(listLogs(queryOf("q[channel_eq]=webhook_sent"), context)))
     const found = plan.filter((line) => line.includes("webhook_channel_created_at_id"))
     expect(found, plan.join("\n")).toHaveLength(2)
     expect(
@@ -155,7 +134,7 @@ describe.each(engines)("reads of what was asked, on %s", (engine: Engine) => {
         channel: undefined,
         token_id: undefined
       }
-      const plan = await server.run(plansOf(usageOf(asked, now_millis)))
+      const plan = await server.run(planOf(usageOf(asked, now_millis)))
       expect(plan.filter(isWhole), plan.join("\n")).toEqual([])
     }
   })

@@ -1,0 +1,59 @@
+/** How the engine would find the rows of a statement: for tests that hold that something is answered from indexes. */
+import { Effect } from "effect"
+import type { SqlError } from "effect/sql"
+import { Store, type StoreShape } from "../core/kernel/store/store.ts"
+
+export interface Planned {
+  readonly text: string
+  /** What the engine does, a line a step. */
+  readonly lines: ReadonlyArray<string>
+}
+
+/** The plan the engine chooses with the tables as they are filled. */
+export const chosenPlan = (
+  text: string,
+  values: ReadonlyArray<unknown> = []
+): Effect.Effect<ReadonlyArray<string>, SqlError.SqlError, Store> =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    return store.dialect === "sqlite"
+      ? (yield* store.run<{ detail: string }>(`explain query plan ${text}`, values)).map(({ detail }) => detail)
+      : (yield* store.run<{ "QUERY PLAN": string }>(`explain ${text}`, values)).map((row) => row["QUERY PLAN"])
+  })
+
+/**
+ * The plan with indexes wherever they could be used at all: Postgres goes through a table that is empty or small even
+ * where an index would serve, so it is told that going through a table is dear.
+ */
+export const indexedPlan = (
+  text: string,
+  values: ReadonlyArray<unknown> = []
+): Effect.Effect<ReadonlyArray<string>, SqlError.SqlError, Store> =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    const plan = chosenPlan(text, values)
+    return store.dialect === "sqlite"
+      ? yield* plan
+      : yield* store.transaction(Effect.andThen(store.run("set local enable_seqscan = off"), plan))
+  })
+
+/**
+ * Reads, and gives the {@link indexedPlan} of every statement the reading put together by hand (`run`), or of those
+ * alone that match.
+ */
+export const plansOf = <A, E, R>(
+  reading: Effect.Effect<A, E, R>,
+  matching = /^/
+): Effect.Effect<ReadonlyArray<Planned>, E | SqlError.SqlError, Store | R> =>
+  Effect.gen(function* () {
+    const store = yield* Store
+    const asked: Array<readonly [text: string, values: ReadonlyArray<unknown>]> = []
+    const run: StoreShape["run"] = (text, values = []) => {
+      if (matching.test(text)) asked.push([text, values])
+      return store.run(text, values)
+    }
+    yield* Effect.provideService(reading, Store, { ...store, run })
+    return yield* Effect.forEach(asked, ([text, values]) =>
+      Effect.map(indexedPlan(text, values), (lines) => ({ text, lines }))
+    )
+  })
