@@ -9,6 +9,11 @@ export const opportunity_path = "/api/v1/opportunities"
 export const fourDays = { starts_at: "2026-09-01T09:00:00Z", ends_at: "2026-09-05T17:00:00Z" }
 export const lineL = { name: "Line L", quantity: "2", unit_price: "50.00" }
 
+/** An opportunity, and the line of it a test works on. */
+export interface Ordered {
+  readonly id: number
+  readonly line: { readonly id: number }
+}
 export interface OpportunityFixture {
   readonly app: App
   readonly post: (path: string, body?: unknown, viewer?: Viewer) => Promise<Reply>
@@ -22,6 +27,11 @@ export interface OpportunityFixture {
   readonly withLine: (body?: object, line?: object) => Promise<any>
   readonly product: (body?: object) => Promise<any>
   readonly unit: (product_id: number, body?: object) => Promise<any>
+  /** A draft made a quotation and then an order, which must succeed. */
+  readonly convertToOrder: (id: number) => Promise<void>
+  /** An order of so many of a product on one line, at 10.00 each. */
+  readonly order: (product_id: number, quantity: number, dates: object) => Promise<Ordered>
+  readonly allocate: (order: Ordered, ...unit_ids: ReadonlyArray<number>) => Promise<Reply>
 }
 export const opportunityFixture = (app: App): OpportunityFixture => {
   const call = (method: string) => (path: string, body?: unknown, viewer?: Viewer) =>
@@ -39,6 +49,11 @@ export const opportunityFixture = (app: App): OpportunityFixture => {
     const { id } = await opportunity(body)
     return made(`${opportunity_path}/${id}/items`, line, "opportunity")
   }
+  const convertToOrder: OpportunityFixture["convertToOrder"] = async (id) => {
+    await post(`${opportunity_path}/${id}/convert_to_quotation`)
+    const reply = await post(`${opportunity_path}/${id}/convert_to_order`)
+    expect(reply.status, JSON.stringify(reply.body)).toBe(200)
+  }
   return {
     app,
     post,
@@ -47,6 +62,17 @@ export const opportunityFixture = (app: App): OpportunityFixture => {
     made,
     opportunity,
     withLine,
+    convertToOrder,
+    order: async (product_id, quantity, dates) => {
+      const line = { name: "Unit", item_id: product_id, quantity, unit_price: "10.00" }
+      const { id, items } = await withLine({ subject: `Gig ${product_id}`, ...dates }, line)
+      await convertToOrder(id)
+      return { id, line: items[0] }
+    },
+    allocate: ({ id, line }, ...unit_ids) =>
+      post(`${opportunity_path}/${id}/quick_allocate`, {
+        allocations: unit_ids.map((stock_level_id) => ({ opportunity_item_id: line.id, stock_level_id }))
+      }),
     get: (path, viewer) => app.call("GET", path, undefined, viewer),
     remove: (path, viewer) => app.call("DELETE", path, undefined, viewer),
     product: (body = {}) =>

@@ -3,6 +3,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { type App, engines, openApp, type Reply, viewerWith } from "../../app.ts"
 import { opportunity_path, opportunityFixture, type OpportunityFixture } from "../opportunities/fixtures.ts"
 
+interface ServiceRecord {
+  readonly is_open: boolean
+  readonly quantity: number
+}
 const refusedOn = ({ body, status }: Reply): unknown => [status, Object.keys(body.errors ?? {})]
 const hire = { starts_at: "2026-07-10T09:00:00.000Z", ends_at: "2026-07-14T17:00:00.000Z" }
 
@@ -22,21 +26,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
     (await w.get(`/api/v1/service_records?q[stock_level_id_eq]=${id}&sort=starts_at`)).body.service_records
   const point = async (product_id: number, date: string) =>
     (await w.get(`/api/v1/availability?product_id=${product_id}&store_id=1&date=${date}`)).body.availability
-  const order = async (product_id: number, quantity = 1, dates: object = hire) => {
-    const opportunity = await w.withLine({ subject: `Gig ${product_id}`, ...dates }, {
-      name: "Unit",
-      item_id: product_id,
-      quantity,
-      unit_price: "10.00"
-    } as never)
-    await w.post(`${opportunity_path}/${opportunity.id}/convert_to_quotation`)
-    expect((await w.post(`${opportunity_path}/${opportunity.id}/convert_to_order`)).status).toBe(200)
-    return { ...opportunity, line: opportunity.items[0] }
-  }
-  const allocate = (opportunity: { id: number; line: { id: number } }, ...ids: ReadonlyArray<number>) =>
-    w.post(`${opportunity_path}/${opportunity.id}/quick_allocate`, {
-      allocations: ids.map((stock_level_id) => ({ opportunity_item_id: opportunity.line.id, stock_level_id }))
-    })
+  const order = (product_id: number, quantity = 1, dates: object = hire) => w.order(product_id, quantity, dates)
   const assetsOf = (reply: Reply): ReadonlyArray<number> =>
     reply.body.opportunity.items[0].assets.map(({ id }: { readonly id: number }) => id)
   const shortage = async (id: number) => (await w.get(`${opportunity_path}/${id}`)).body.opportunity.has_shortage
@@ -48,7 +38,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
       starts_at: "2026-06-18T09:00:00Z",
       ends_at: "2026-06-20T17:00:00Z"
     })
-    const [asset] = assetsOf(await allocate(opportunity, unit.id))
+    const [asset] = assetsOf(await w.allocate(opportunity, unit.id))
     await w.post(`${opportunity_path}/${opportunity.id}/quick_book_out`, { asset_ids: [asset] })
     const back =
       condition === undefined
@@ -111,7 +101,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
     const product = await w.product()
     const unit = await w.unit(product.id)
     const gig = await order(product.id)
-    const [asset] = assetsOf(await allocate(gig, unit.id))
+    const [asset] = assetsOf(await w.allocate(gig, unit.id))
     expect(await shortage(gig.id)).toBe(false)
     const moved = await move(unit.id, "quarantine")
     expect(moved.body.meta.conflicts).toMatchObject([{ opportunity_id: gig.id, subject: `Gig ${product.id}` }])
@@ -120,12 +110,12 @@ describe.each(engines)("the workshop on %s", (engine) => {
     expect(refusedOn(refused)).toEqual([422, ["asset_ids.0"]])
     expect(refused.body.message).toContain("is in quarantine since 2026-06-18")
     const other = await order(product.id, 1, { starts_at: "2026-08-01T09:00:00Z", ends_at: "2026-08-02T09:00:00Z" })
-    expect(refusedOn(await allocate(other, unit.id))).toEqual([422, ["allocations.0.stock_level_id"]])
+    expect(refusedOn(await w.allocate(other, unit.id))).toEqual([422, ["allocations.0.stock_level_id"]])
     const free = await w.get(`/api/v1/products/${product.id}/available-assets?store_id=1&from=2026-08-01&to=2026-08-03`)
     expect(free.body.available_assets).toEqual([])
     await move(unit.id, "release")
     expect(await shortage(gig.id)).toBe(false)
-    expect((await allocate(other, unit.id)).status).toBe(200)
+    expect((await w.allocate(other, unit.id)).status).toBe(200)
     expect((await w.post(`${opportunity_path}/${gig.id}/quick_book_out`, { asset_ids: [asset] })).status).toBe(200)
   })
 
@@ -175,7 +165,9 @@ describe.each(engines)("the workshop on %s", (engine) => {
     expect(await point(product.id, "2026-07-11")).toMatchObject({ total_stock: 19, demand_breakdown: { in_repair: 1 } })
     await move(id, "sold", { quantity: 2 })
     expect((await point(product.id, "2026-07-11")).total_stock).toBe(17)
-    expect((await recordsOf(id)).reduce((sum: number, one: any) => sum + (one.is_open ? one.quantity : 0), 0)).toBe(1)
+    expect(
+      (await recordsOf(id)).reduce((sum: number, one: ServiceRecord) => sum + (one.is_open ? one.quantity : 0), 0)
+    ).toBe(1)
   })
 
   it("moves a sold unit out of stock by its ledger, and follows the ledger back", async () => {
@@ -190,7 +182,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
     expect((await level(unit.id)).service_state).toBe("in_service")
     await move(unit.id, "quarantine")
     expect((await w.post(ledger, { transaction_type: 6, quantity: 1 })).status).toBe(201)
-    expect((await recordsOf(unit.id)).filter((one: any) => one.is_open)).toEqual([])
+    expect((await recordsOf(unit.id)).filter((one: ServiceRecord) => one.is_open)).toEqual([])
     expect(await point(product.id, "2026-07-11")).toMatchObject({ total_stock: 0, available: 0 })
   })
 

@@ -32,8 +32,8 @@ describe.each(engines)("extending a hire on %s", (engine) => {
   const ordered = async (lines: ReadonlyArray<object>, header: object = {}): Promise<any> => {
     const { id } = await w.opportunity({ ...hire, ...header })
     for (const one of lines) await line(id, one)
-    await w.post(`${opportunity_path}/${id}/convert_to_quotation`, {})
-    return w.made(`${opportunity_path}/${id}/convert_to_order`, {}, "opportunity").then(() => shown(id))
+    await w.convertToOrder(id)
+    return shown(id)
   }
   const shown = async (id: number): Promise<any> =>
     (await w.get(`${opportunity_path}/${id}?include=items,items.assets`)).body.opportunity

@@ -19,9 +19,8 @@ describe.each(engines)("extending a hire on %s", (engine) => {
   afterAll(() => app.close())
 
   const ordered = async (line: object, header: object = hire) => {
-    const { id, items } = await w.withLine(header, line as never)
-    await w.post(`${opportunity_path}/${id}/convert_to_quotation`)
-    await w.made(`${opportunity_path}/${id}/convert_to_order`, {}, "opportunity")
+    const { id, items } = await w.withLine(header, line)
+    await w.convertToOrder(id)
     return { id: Number(id), line: Number(items[0].id), path: `${opportunity_path}/${id}` }
   }
   const extend = (path: string, body: object) => w.post(`${path}/extend`, body)

@@ -17,21 +17,7 @@ describe.each(engines)("allocating units on %s", (engine) => {
   })
   afterAll(() => app.close())
 
-  const order = async (product_id: number, quantity = 2, dates: object = may) => {
-    const opportunity = await w.withLine({ subject: `Gig ${product_id}`, ...dates }, {
-      name: "Unit",
-      item_id: product_id,
-      quantity,
-      unit_price: "10.00"
-    } as never)
-    await w.post(`${opportunity_path}/${opportunity.id}/convert_to_quotation`)
-    expect((await w.post(`${opportunity_path}/${opportunity.id}/convert_to_order`)).status).toBe(200)
-    return { ...opportunity, line: opportunity.items[0] }
-  }
-  const allocate = (opportunity: { id: number; line: { id: number } }, ...ids: ReadonlyArray<number>) =>
-    w.post(`${opportunity_path}/${opportunity.id}/quick_allocate`, {
-      allocations: ids.map((stock_level_id) => ({ opportunity_item_id: opportunity.line.id, stock_level_id }))
-    })
+  const order = (product_id: number, quantity = 2, dates: object = may) => w.order(product_id, quantity, dates)
   const demandsOf = (opportunity: { id: number }) =>
     app.run(Effect.flatMap(Store, (store) => store.find(demands, { opportunity_id: opportunity.id })))
 
@@ -41,7 +27,7 @@ describe.each(engines)("allocating units on %s", (engine) => {
     const dates = (day: string) => ({ starts_at: `2031-06-${day}T09:00:00Z`, ends_at: `2031-06-${day}T17:00:00Z` })
     const [first, second] = [await order(kit.id, 1, dates("10")), await order(kit.id, 1, dates("01"))]
     await w.made(`/api/v1/products/${kit.id}/components`, { component_product_id: part.id, quantity: 1 }, "component")
-    const [one, other] = [await allocate(first, unit.id), await allocate(second, unit.id)]
+    const [one, other] = [await w.allocate(first, unit.id), await w.allocate(second, unit.id)]
     const assetOf = (reply: typeof one) => reply.body.opportunity.items[0].assets[0].id
     const bookOut = (opportunity: { id: number }, asset_id: number) =>
       w.post(`${opportunity_path}/${opportunity.id}/quick_book_out`, { asset_ids: [asset_id] })
@@ -62,7 +48,7 @@ describe.each(engines)("allocating units on %s", (engine) => {
     expect(await demandsOf(opportunity)).toMatchObject([
       { asset_id: null, quantity: 3, phase: "reserved", is_active: true }
     ])
-    const reply = await allocate(opportunity, a.id, b.id)
+    const reply = await w.allocate(opportunity, a.id, b.id)
     expect(reply.status).toBe(200)
     expect(reply.body.opportunity.items[0].assets).toMatchObject([
       {
@@ -92,15 +78,15 @@ describe.each(engines)("allocating units on %s", (engine) => {
     await w.unit(product.id)
     const first = await order(product.id, 1)
     await w.put(`${opportunity_path}/${first.id}`, { subject: "Summer Gala" })
-    expect((await allocate(first, unit.id)).status).toBe(200)
+    expect((await w.allocate(first, unit.id)).status).toBe(200)
     const second = await order(product.id, 1, { starts_at: "2031-05-05T10:00:00Z", ends_at: "2031-05-09T10:00:00Z" })
-    const refused = await allocate(second, unit.id)
+    const refused = await w.allocate(second, unit.id)
     expect(refused.status).toBe(422)
     expect(Object.keys(refused.body.errors)).toEqual(["allocations.0.stock_level_id"])
     expect(refused.body.message).toContain("Desk 1")
     expect(refused.body.message).toContain("Summer Gala")
     const later = await order(product.id, 1, { starts_at: "2031-05-05T17:00:00Z", ends_at: "2031-05-09T10:00:00Z" })
-    expect((await allocate(later, unit.id)).status).toBe(200)
+    expect((await w.allocate(later, unit.id)).status).toBe(200)
   })
   it("too many, the wrong product, bulk stock, the same unit twice: refused, and nothing is allocated (scenario 99)", async () => {
     const [product, other] = [await w.product(), await w.product()]
@@ -110,7 +96,7 @@ describe.each(engines)("allocating units on %s", (engine) => {
     const bulk_level = (await w.get(`/api/v1/products/${bulk.id}?include=stock_levels`)).body.product.stock_levels[0]
     const opportunity = await order(product.id, 2)
     const keys = async (...ids: ReadonlyArray<number>) =>
-      Object.keys((await allocate(opportunity, ...ids)).body.errors ?? {})
+      Object.keys((await w.allocate(opportunity, ...ids)).body.errors ?? {})
     expect(await keys(a.id, b.id, c.id)).toEqual(["allocations"])
     expect(await keys(a.id, foreign.id)).toEqual(["allocations.1.stock_level_id"])
     expect(await keys(bulk_level.id)).toEqual(["allocations.0.stock_level_id"])
@@ -119,8 +105,8 @@ describe.each(engines)("allocating units on %s", (engine) => {
     expect(await keys()).toEqual(["allocations"])
     expect((await w.get(`${opportunity_path}/${opportunity.id}/assets`)).body.meta.total).toBe(0)
     const elsewhere = await order(product.id, 1)
-    expect((await allocate({ id: opportunity.id, line: elsewhere.line }, a.id)).status).toBe(404)
-    expect((await allocate(opportunity, a.id)).status).toBe(200)
+    expect((await w.allocate({ id: opportunity.id, line: elsewhere.line }, a.id)).status).toBe(404)
+    expect((await w.allocate(opportunity, a.id)).status).toBe(200)
     expect(await keys(a.id)).toEqual(["allocations.0.stock_level_id"])
   })
   it("of two who want one unit at once exactly one gets it, the other is told who did", async () => {
@@ -128,7 +114,7 @@ describe.each(engines)("allocating units on %s", (engine) => {
     const unit = await w.unit(product.id)
     await w.unit(product.id)
     const [one, other] = [await order(product.id, 1), await order(product.id, 1)]
-    const replies = await Promise.all([allocate(one, unit.id), allocate(other, unit.id)])
+    const replies = await Promise.all([w.allocate(one, unit.id), w.allocate(other, unit.id)])
     expect(replies.map(({ status }) => status).sort()).toEqual([200, 422])
     expect(replies.find(({ status }) => status === 422)!.body.message).toContain(`Gig ${product.id}`)
     expect((await w.get(`/api/v1/stock_levels/${unit.id}`)).body.stock_level.quantity_allocated).toBe("1.00")
@@ -137,10 +123,10 @@ describe.each(engines)("allocating units on %s", (engine) => {
     const product = await w.product()
     const unit = await w.unit(product.id)
     await w.unit(product.id)
-    const draft = await w.withLine(may, { name: "Unit", item_id: product.id, quantity: 1 } as never)
-    expect((await allocate({ id: draft.id, line: draft.items[0] }, unit.id)).status).toBe(200)
+    const draft = await w.withLine(may, { name: "Unit", item_id: product.id, quantity: 1 })
+    expect((await w.allocate({ id: draft.id, line: draft.items[0] }, unit.id)).status).toBe(200)
     const winner = await order(product.id, 1)
-    expect((await allocate(winner, unit.id)).status).toBe(200)
+    expect((await w.allocate(winner, unit.id)).status).toBe(200)
     await w.post(`${opportunity_path}/${draft.id}/convert_to_quotation`)
     const refused = await w.post(`${opportunity_path}/${draft.id}/convert_to_order`)
     expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, ["state"]])
@@ -148,8 +134,8 @@ describe.each(engines)("allocating units on %s", (engine) => {
   it("an opportunity without a store takes from the store of its first unit", async () => {
     const product = await w.product()
     const unit = await w.unit(product.id)
-    const opportunity = await w.withLine({ ...may, store_id: null }, { name: "Unit", item_id: product.id } as never)
-    expect((await allocate({ id: opportunity.id, line: opportunity.items[0] }, unit.id)).status).toBe(200)
+    const opportunity = await w.withLine({ ...may, store_id: null }, { name: "Unit", item_id: product.id })
+    expect((await w.allocate({ id: opportunity.id, line: opportunity.items[0] }, unit.id)).status).toBe(200)
     expect(await demandsOf(opportunity)).toMatchObject([{ asset_id: unit.id, store_id: 1 }])
   })
   it("an order that is short says so, and its store may refuse it (scenario 115)", async () => {
@@ -161,11 +147,10 @@ describe.each(engines)("allocating units on %s", (engine) => {
       "stock_level"
     )
     const ordered = async (quantity: number, viewer = viewerWith(["opportunities.edit"], ["*"])) => {
-      const opportunity = await w.withLine({ ...may, store_id: store.id }, {
-        name: "Cable",
-        item_id: product.id,
-        quantity
-      } as never)
+      const opportunity = await w.withLine(
+        { ...may, store_id: store.id },
+        { name: "Cable", item_id: product.id, quantity }
+      )
       await w.post(`${opportunity_path}/${opportunity.id}/convert_to_quotation`)
       return {
         id: opportunity.id,

@@ -16,10 +16,6 @@ describe.each(engines)("gear out and back on %s", (engine) => {
   })
   afterAll(() => app.close())
 
-  const convert = async (id: number) => {
-    await w.post(`${opportunity_path}/${id}/convert_to_quotation`)
-    expect((await w.post(`${opportunity_path}/${id}/convert_to_order`)).status).toBe(200)
-  }
   /** An order of one line with `units` units allocated; `at` is the path of the line. */
   const orderWith = async (units: number, quantity = units) => {
     const product = await w.product()
@@ -28,11 +24,9 @@ describe.each(engines)("gear out and back on %s", (engine) => {
     const {
       id,
       items: [line]
-    } = await w.withLine(may, { name: "Unit", item_id: product.id, quantity } as never)
-    await convert(id)
-    const allocated = await w.post(`${opportunity_path}/${id}/quick_allocate`, {
-      allocations: ids.slice(0, units).map((stock_level_id) => ({ opportunity_item_id: line.id, stock_level_id }))
-    })
+    } = await w.withLine(may, { name: "Unit", item_id: product.id, quantity })
+    await w.convertToOrder(id)
+    const allocated = await w.allocate({ id, line }, ...ids.slice(0, units))
     const assets = (units === 0 ? [] : allocated.body.opportunity.items[0].assets) as ReadonlyArray<{
       id: number
       stock_level_id: number
@@ -54,13 +48,8 @@ describe.each(engines)("gear out and back on %s", (engine) => {
     const {
       id,
       items: [line]
-    } = await w.withLine({ ...may, ...body }, {
-      name: "Cable",
-      item_id: product.id,
-      quantity,
-      unit_price: "1.00"
-    } as never)
-    await convert(id)
+    } = await w.withLine({ ...may, ...body }, { name: "Cable", item_id: product.id, quantity, unit_price: "1.00" })
+    await w.convertToOrder(id)
     return {
       id,
       line,
@@ -133,7 +122,7 @@ describe.each(engines)("gear out and back on %s", (engine) => {
     const {
       id,
       items: [line]
-    } = await w.withLine(may, { name: "Unit", item_id: product.id } as never)
+    } = await w.withLine(may, { name: "Unit", item_id: product.id })
     await w.post(`${opportunity_path}/${id}/convert_to_quotation`)
     await w.post(`${opportunity_path}/${id}/change_status`, { status: 1 })
     const asset = (await w.post(`${opportunity_path}/${id}/items/${line.id}/assets`, { stock_level_id: unit.id })).body
@@ -242,8 +231,8 @@ describe.each(engines)("gear out and back on %s", (engine) => {
         const {
           id,
           items: [line]
-        } = await w.withLine({ ...may, store_id: store.id }, { name: "Cable", item_id: product.id, quantity } as never)
-        await convert(id)
+        } = await w.withLine({ ...may, store_id: store.id }, { name: "Cable", item_id: product.id, quantity })
+        await w.convertToOrder(id)
         return `${opportunity_path}/${id}/items/${line.id}/fulfilment`
       }
       await order(4)
@@ -294,10 +283,10 @@ describe.each(engines)("gear out and back on %s", (engine) => {
   it("two who check one unit in and allocate it elsewhere at once leave its count right", async () => {
     const { id, asset_ids, product, ids } = await orderWith(1)
     await quick(id, "book_out", { asset_ids })
-    const later = await w.withLine({ starts_at: "2031-07-01", ends_at: "2031-07-03" }, {
-      name: "Unit",
-      item_id: product.id
-    } as never)
+    const later = await w.withLine(
+      { starts_at: "2031-07-01", ends_at: "2031-07-03" },
+      { name: "Unit", item_id: product.id }
+    )
     const replies = await Promise.all([
       quick(id, "check_in", { asset_ids }),
       w.post(`${opportunity_path}/${later.id}/items/${later.items[0].id}/assets`, { stock_level_id: ids[0] })
