@@ -122,20 +122,8 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
     const van = await server.enrol("van")
     await attach(van, source("secret.png"))
     await van.sync()
-    const role = (
-      await server.ask("POST", "/api/v1/roles", { name: "Members", permissions: ["members.view", "members.edit"] })
-    ).body.role
-    const user = (
-      await server.ask("POST", "/api/v1/users", {
-        name: "Eve",
-        email: "eve@example.com",
-        roles: [role.name],
-        active: true
-      })
-    ).body.user
-    const { secret } = (await server.ask("POST", "/api/v1/tokens", { name: "eve", abilities: ["*"], user_id: user.id }))
-      .body.token
-    const eve = await server.enrol("eve", secret)
+    const eves = await server.letInWith({ name: "Eve", permissions: ["members.view", "members.edit"] })
+    const eve = await server.enrol("eve", eves.token)
     const command = {
       n: 1,
       id: "01890000-0000-7000-8000-000000000001",
@@ -149,10 +137,12 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
       issued_at: "2026-11-22T12:00:00.000Z"
     }
     const replica_id = eve.profile.replica_id
-    const push = () => server.ask("POST", "/api/v1/sync/commands", { replica_id, commands: [command] }, secret)
+    const push = () => server.ask("POST", "/api/v1/sync/commands", { replica_id, commands: [command] }, eves.token)
     expect(await push()).toMatchObject({ status: 409, body: { errors: { files: [sha256Of(png)] } } })
     const asked = { replica_id, sha256: [sha256Of(png)] }
-    expect((await server.ask("POST", "/api/v1/sync/files/wanted", asked, secret)).body.wanted).toEqual([sha256Of(png)])
+    expect((await server.ask("POST", "/api/v1/sync/files/wanted", asked, eves.token)).body.wanted).toEqual([
+      sha256Of(png)
+    ])
     expect((await listed()).meta.total).toBe(1)
     // Whoever has the content may send it.
     const form = new FormData()
@@ -161,7 +151,7 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
     form.set("file", new Blob([png]), "x")
     const sent = await fetch(`${server.url()}/api/v1/sync/files`, {
       method: "POST",
-      headers: { authorization: `Bearer ${secret}` },
+      headers: { authorization: `Bearer ${eves.token}` },
       body: form
     })
     expect(sent.status).toBe(201)
@@ -189,13 +179,8 @@ describe.each(engines)("attachments of devices, with a server on %s", (engine) =
   })
 
   it("are on devices of those who see what they hang on, and follow a merge there", async () => {
-    const enrolAs = async (name: string, permissions: ReadonlyArray<string>): Promise<Device> => {
-      await server.ask("POST", "/api/v1/roles", { name, permissions })
-      const person = { name, email: `${name}@example.com`, roles: [name], active: true }
-      const { user } = (await server.ask("POST", "/api/v1/users", person)).body
-      const asked = { name, abilities: ["*"], user_id: user.id }
-      return server.enrol(name, (await server.ask("POST", "/api/v1/tokens", asked)).body.token.secret)
-    }
+    const enrolAs = async (name: string, permissions: ReadonlyArray<string>): Promise<Device> =>
+      server.enrol(name, (await server.letInWith({ name, permissions })).token)
     const seller = await enrolAs("seller", ["members.view", "members.edit"])
     const packer = await enrolAs("packer", ["products.view"])
     await attach(seller, source("Zork.png"))

@@ -116,11 +116,8 @@ describe.each(engines)("invoices on devices of %s", (engine) => {
   it("whoever may not see invoices holds none, and is refused on the device as by the server", async () => {
     const id = await issued()
     const held = ["members.view", "opportunities.view", "opportunities.edit"]
-    const { name } = await made("roles", { name: "Counter", permissions: held }, "role")
-    const person = { name: "Counter", email: "counter@example.com", roles: [name], active: true }
-    const user_id = (await made("users", person, "user")).id
-    const { secret } = await made("tokens", { name: "c", user_id, abilities: ["*"] }, "token")
-    const counter = await grounds.enrol("counter", secret)
+    const { token } = await grounds.letInWith({ name: "Counter", permissions: held })
+    const counter = await grounds.enrol("counter", token)
     await counter.sync()
     const tables = (await grounds.replicaTables("counter")) as { readonly [table: string]: ReadonlyArray<unknown> }
     for (const table of ["invoices", "invoice_items", "payments", "credit_notes", "credit_note_items"])
@@ -134,7 +131,7 @@ describe.each(engines)("invoices on devices of %s", (engine) => {
       ["POST", `invoices/${id}/email`, {}]
     ] as const) {
       const here = await ask(counter, method, path, body)
-      const there = await grounds.ask(method, `/api/v1/${path}`, body, secret)
+      const there = await grounds.ask(method, `/api/v1/${path}`, body, token)
       // What a device does not hold is nothing to it.
       expect(path === "invoices" ? [403] : [403, 404], `${method} ${path}`).toContain(here.status)
       expect(there.status, `${method} ${path}`).toBe(403)

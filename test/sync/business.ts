@@ -2,13 +2,11 @@
 import { afterEach, beforeEach, expect } from "vitest"
 import type { Engine } from "../app.ts"
 import { type FillTestServer, enrolled, type Filled, type Hooks, openFillTestServer } from "./filling.ts"
+import type { Person } from "./people.ts"
 
 /** Somebody with a role of their own that permits just this. */
-export interface Person {
-  readonly role: { readonly id: number; readonly name: string }
-  readonly user_id: number
-  /** Opens all that the person may do. */
-  readonly token: string
+export interface PersonWithRole extends Person {
+  readonly role_id: number
   /** From now on the role permits just this. */
   readonly grant: (permissions: ReadonlyArray<string>) => ReturnType<FillTestServer["ask"]>
 }
@@ -18,7 +16,7 @@ export interface BusinessOfTest {
   readonly devices: Array<Filled>
   /** What a write that must succeed answers with. */
   readonly make: (path: string, body: object, token?: string) => Promise<any>
-  readonly person: (permissions: ReadonlyArray<string>) => Promise<Person>
+  readonly person: (permissions: ReadonlyArray<string>) => Promise<PersonWithRole>
   /** A device that knows nothing yet; the owner's unless a token is given. */
   readonly enrol: (hooks?: Hooks, token?: string, name?: string) => Promise<Filled>
   /** The same, synced. */
@@ -51,15 +49,15 @@ export const businessOfEachTest = (engine: Engine): BusinessOfTest => {
       return now().folder
     },
     ask: (...asked) => now().ask(...asked),
+    must: (...asked) => now().must(...asked),
+    letIn: (person) => now().letIn(person),
+    letInWith: (person) => now().letInWith(person),
     tables: () => now().tables(),
     run: (effect) => now().run(effect),
     close: () => now().close()
   }
-  const make: BusinessOfTest["make"] = async (path, body, token) => {
-    const answer = await business.ask("POST", path, body, token)
-    expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300)
-    return Object.values(answer.body)[0]
-  }
+  const make: BusinessOfTest["make"] = async (path, body, token) =>
+    Object.values(await business.must("POST", path, body, token))[0]
   const enrol: BusinessOfTest["enrol"] = async (hooks = {}, token, name = `device-${++enrolments}`) => {
     const device = await enrolled(business, name, hooks, token)
     devices.push(device)
@@ -76,15 +74,10 @@ export const businessOfEachTest = (engine: Engine): BusinessOfTest => {
       return device
     },
     person: async (permissions) => {
-      const name = `Person ${++people}`
-      const role = await make("roles", { name, permissions })
-      const user = await make("users", { name, email: `person-${people}@example.com`, roles: [name], active: true })
-      const { secret } = await make("tokens", { name, abilities: ["*"], user_id: user.id })
+      const person = await business.letInWith({ name: `Person ${++people}`, permissions })
       return {
-        role,
-        user_id: user.id,
-        token: secret,
-        grant: (now_permitted) => business.ask("PUT", `roles/${role.id}`, { permissions: now_permitted })
+        ...person,
+        grant: (now_permitted) => business.ask("PUT", `roles/${person.role_id}`, { permissions: now_permitted })
       }
     }
   }

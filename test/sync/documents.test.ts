@@ -107,21 +107,8 @@ describe.each(engines)("documents of a device on %s", (engine) => {
     expect(await grounds.replicaTables("van")).toEqual(await grounds.serverTables())
   })
   it("somebody who may make documents and not see jobs is judged by the server", async () => {
-    const { role } = (
-      await grounds.ask("POST", "/api/v1/roles", { name: "Clerk", permissions: ["documents.create", "documents.view"] })
-    ).body
-    const { user } = (
-      await grounds.ask("POST", "/api/v1/users", {
-        name: "Clerk",
-        email: "clerk@example.com",
-        roles: [role.name],
-        active: true
-      })
-    ).body
-    const { token } = (
-      await grounds.ask("POST", "/api/v1/tokens", { name: "Clerk's", user_id: user.id, abilities: ["*"] })
-    ).body
-    const clerk = await grounds.enrol("clerk", token.secret)
+    const { token } = await grounds.letInWith({ name: "Clerk", permissions: ["documents.create", "documents.view"] })
+    const clerk = await grounds.enrol("clerk", token)
     const { body, status } = await generate(clerk)
     expect([status, body.document?.status]).toEqual([201, "pending"])
     expect((await generate(clerk, { documentable_id: 987_654 })).status).toBe(201)

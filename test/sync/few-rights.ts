@@ -113,12 +113,7 @@ export const fewRights = () => {
   }
   const deviceOf = async (held: ReadonlyArray<string>, abilities: ReadonlyArray<string> = ["*"]): Promise<Held> => {
     const name = `Person ${++made}`
-    await business.ask("POST", "roles", { name, permissions: held })
-    const { user } = (
-      await business.ask("POST", "users", { name, email: `person-${made}@example.com`, roles: [name], active: true })
-    ).body
-    const token = (await business.ask("POST", "tokens", { name, abilities, user_id: user.id })).body.token
-      .secret as string
+    const { token, user_id } = await business.letInWith({ name, permissions: held, abilities })
     const device = await enrolled(
       business,
       `device-${made}`,
@@ -130,7 +125,7 @@ export const fewRights = () => {
     const viewer = await business.run(
       Effect.gen(function* () {
         const store = yield* Store
-        return viewerOf((yield* store.get(users, user.id))!, yield* store.find(roles, {}), null)
+        return viewerOf((yield* store.get(users, user_id))!, yield* store.find(roles, {}), null)
       })
     )
     return { device, token, beyond: async () => beyondVisibility(viewer, await device.tables()) }

@@ -14,6 +14,7 @@ import { viewerOf } from "../../core/users/viewer.ts"
 import { openServerApp, type ServerApp } from "../../server/app.ts"
 import { type Listening, listenOn } from "../../server/http.ts"
 import { silentLog } from "../../server/log.ts"
+import { type Device, enrolDevice } from "../../sync/device/device.ts"
 import { openOutboxAt, type Outbox } from "../../sync/device/outbox/outbox.ts"
 import { type Remote, remoteAt } from "../../sync/device/remote.ts"
 import { type QueryResult, makeReplica, type Replica } from "../../sync/device/replica/replica.ts"
@@ -22,18 +23,18 @@ import { layer as sqliteLayer } from "../../sync/sqlite/client.ts"
 import type { Engine } from "../app.ts"
 import { freshDatabase } from "../postgres.ts"
 import { described, startedServer } from "../server/serving.ts"
+import { type Ask, askBelow, type LetIn, type LetInWith, lettingIn, type Must, mustOf } from "./people.ts"
 
 export const owner_token = "owner-token-of-the-tests"
 export interface FillTestServer {
   readonly app: ServerApp
   readonly url: string
   readonly folder: string
-  readonly ask: (
-    method: string,
-    path: string,
-    body?: unknown,
-    token?: string
-  ) => Promise<{ readonly status: number; readonly body: any }>
+  /** Paths are below /api/v1/. */
+  readonly ask: Ask
+  readonly must: Must
+  readonly letIn: LetIn
+  readonly letInWith: LetInWith
   readonly tables: () => Promise<Dump>
   readonly run: <A>(effect: Effect.Effect<A, Failure, Store>) => Promise<A>
   readonly close: () => Promise<void>
@@ -61,20 +62,15 @@ export const openFillTestServer = async (engine: Engine): Promise<FillTestServer
     })
   )
   const listening: Listening = await listenOn({ host: "127.0.0.1", port: 0, log: silentLog, answer: app.answer })
+  const ask = askBelow(() => `${listening.url}/api/v1/`, owner_token)
   return {
     app,
     folder,
     url: listening.url,
     run: app.run,
-    ask: async (method, path, body, token = owner_token) => {
-      const response = await fetch(`${listening.url}/api/v1/${path}`, {
-        method,
-        headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) })
-      })
-      const text = await response.text()
-      return { status: response.status, body: text === "" ? undefined : JSON.parse(text) }
-    },
+    ask,
+    must: mustOf(ask),
+    ...lettingIn(ask),
     tables: () => app.run(dump),
     close: async () => {
       await listening.stop(1_000)
@@ -117,6 +113,13 @@ export interface Filled {
   readonly holds: (bytes: string | Buffer, files?: "replica" | "") => ReadonlyArray<string>
   readonly close: () => Promise<void>
 }
+
+/** A device as people have it; {@link enrolled} gives one whose steps a test can look into. */
+export const enrolledDevice = (
+  { folder, url }: Pick<FillTestServer, "folder" | "url">,
+  name: string,
+  token = owner_token
+): Promise<Device> => enrolDevice(join(folder, name), { name, url, token, device: name })
 
 /** Enrols a device of the token's user. */
 export const enrolled = async (

@@ -29,14 +29,7 @@ describe.each(engines)("preferences of notifications on devices, on %s", (engine
   const shown = async (device: Device, path = own): Promise<any> => rowOf(await ask(device, "GET", path))
   beforeAll(async () => {
     grounds = await openDeviceTestServer(engine)
-    await made("roles", { name: "Counter", permissions: ["products.view"] }, "role")
-    const user = await made(
-      "users",
-      { name: "Cat", email: "cat@example.com", roles: ["Counter"], active: true },
-      "user"
-    )
-    member_id = user.member_id
-    token = (await made("tokens", { name: "Counter", user_id: user.id, abilities: ["*"] }, "token")).secret
+    ;({ member_id, token } = await grounds.letInWith({ name: "Counter", permissions: ["products.view"] }))
     office = await grounds.enrol("office")
     dock = await grounds.enrol("dock")
     counter = await grounds.enrol("counter", token)

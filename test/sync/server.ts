@@ -13,6 +13,7 @@ import type { Engine } from "../app.ts"
 import { freshDatabase } from "../postgres.ts"
 import { Effect, Layer, ManagedRuntime } from "effect"
 import { described, startedServer } from "../server/serving.ts"
+import { type Ask, askBelow, type LetIn, type LetInWith, lettingIn } from "./people.ts"
 
 export const token = "owner-token-of-the-tests"
 export const server_key = "key-of-the-tests-which-is-long"
@@ -29,12 +30,9 @@ export interface DeviceTestServer {
   /** Closed with the grounds. */
   readonly keep: (device: Device) => Device
   /** Asks the server over HTTP, as the owner unless said. */
-  readonly ask: (
-    method: string,
-    path: string,
-    body?: unknown,
-    as?: string
-  ) => Promise<{ readonly status: number; readonly body: any }>
+  readonly ask: Ask
+  readonly letIn: LetIn
+  readonly letInWith: LetInWith
   readonly serverTables: () => Promise<unknown>
   readonly replicaTables: (name: string) => Promise<unknown>
   readonly close: () => Promise<void>
@@ -83,6 +81,7 @@ export const openDeviceTestServer = async (
     devices.push(device)
     return device
   }
+  const ask = askBelow(url, token)
   return {
     folder,
     url,
@@ -92,15 +91,8 @@ export const openDeviceTestServer = async (
     app: () => app!,
     enrol: async (name, as = token) =>
       keep(await enrolDevice(join(folder, name), { name, url: url(), token: as, device: name })),
-    ask: async (method, path, body, as = token) => {
-      const response = await fetch(url() + path, {
-        method,
-        headers: { authorization: `Bearer ${as}`, "content-type": "application/json" },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) })
-      })
-      const text = await response.text()
-      return { status: response.status, body: text === "" ? undefined : JSON.parse(text) }
-    },
+    ask,
+    ...lettingIn((method, path, ...rest) => ask(method, `/api/v1/${path}`, ...rest)),
     serverTables: () => app!.run(dump),
     replicaTables: async (name) => {
       const runtime = ManagedRuntime.make(

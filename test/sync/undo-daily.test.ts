@@ -1,8 +1,7 @@
 /** What people do every day, taken back: unsent, sent, twice, once more, and where somebody else has been at it since. */
-import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { type Device, enrolDevice } from "../../sync/device/device.ts"
-import { type FillTestServer, openFillTestServer, owner_token } from "./filling.ts"
+import type { Device } from "../../sync/device/device.ts"
+import { enrolledDevice, type FillTestServer, openFillTestServer } from "./filling.ts"
 
 type Call = (method: string, path: string, body?: any) => Promise<any>
 interface World {
@@ -193,11 +192,7 @@ const daily: ReadonlyArray<Daily> = [
 describe("a day's commands", () => {
   let server: FillTestServer, device: Device
   let worlds = 0
-  const at: Call = async (method, path, body) => {
-    const { status, body: answer } = await server.ask(method, path.slice(1), body, owner_token)
-    if (status >= 400) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(answer)}`)
-    return answer
-  }
+  const at: Call = (method, path, body) => server.must(method, path.slice(1), body)
   const show = async (path: string) => {
     const [bare = "", search = ""] = path.split("?")
     const query = search === "" ? [] : [[search.slice(0, search.indexOf("=")), search.slice(search.indexOf("=") + 1)]]
@@ -240,19 +235,8 @@ describe("a day's commands", () => {
   }
   beforeAll(async () => {
     server = await openFillTestServer("sqlite")
-    const { user } = await at("POST", "/users", {
-      name: "Sam",
-      email: "sam@example.com",
-      roles: ["Admin"],
-      active: true
-    })
-    const { token } = await at("POST", "/tokens", { name: "Sam's", abilities: ["*"], user_id: user.id })
-    device = await enrolDevice(join(server.folder, "one"), {
-      name: "one",
-      url: server.url,
-      token: token.secret,
-      device: "one"
-    })
+    const { token } = await server.letIn({ name: "Sam", roles: ["Admin"] })
+    device = await enrolledDevice(server, "one", token)
   })
   afterAll(async () => {
     await device?.close()

@@ -84,30 +84,20 @@ describe.each(engines)("a bundle and a server on %s", (engine) => {
   })
 
   it("is decided as the device's user stands now, whoever carries it", async () => {
-    const {
-      body: { user }
-    } = await test_server.ask("POST", "/api/v1/users", {
-      name: "Ann",
-      email: "ann@example.com",
-      roles: ["Admin"],
-      active: true
-    })
-    const {
-      body: { token: hers }
-    } = await test_server.ask("POST", "/api/v1/tokens", { name: "hers", abilities: ["*"], user_id: user.id })
-    const device = await test_server.enrol("hers", hers.secret)
+    const ann = await test_server.letIn({ name: "Ann", roles: ["Admin"] })
+    const device = await test_server.enrol("hers", ann.token)
     await write(device, "POST", "/api/v1/product_groups", { name: "Lighting" })
     const out = await device.bundleOut()
     const {
       body: { token: courier }
     } = await test_server.ask("POST", "/api/v1/tokens", { name: "courier", abilities: ["products:read"] })
     expect((await deliver(out.text, courier.secret)).status).toBe(403)
-    await test_server.ask("DELETE", `/api/v1/users/${user.id}`)
+    await test_server.ask("DELETE", `/api/v1/users/${ann.user_id}`)
     expect(await deliver(out.text)).toMatchObject({
       status: 403,
       body: { message: expect.stringContaining("deactivated") }
     })
-    await test_server.ask("POST", `/api/v1/users/${user.id}/activate`)
+    await test_server.ask("POST", `/api/v1/users/${ann.user_id}/activate`)
     // Her tokens died with the account, the device's own too.
     expect(await deliver(out.text)).toMatchObject({
       status: 403,

@@ -183,7 +183,7 @@ describe.each(engines)("devices of people with few rights, on %s", (engine) => {
   })
 
   it("a view is there while it is shared with one's role", async () => {
-    const { role, token } = await person(["members.view"])
+    const { role_id, token } = await person(["members.view"])
     const device = await enrol(token, {})
     const view = await make("custom_views", {
       name: "Troublesome customers",
@@ -194,7 +194,7 @@ describe.each(engines)("devices of people with few rights, on %s", (engine) => {
     const shown = async () => (await device.ask("GET", `custom_views/${view.id}`)).status
     expect(await shown()).toBe(404)
     expect(
-      (await business.ask("PUT", `custom_views/${view.id}`, { visibility: "shared", role_ids: [role.id] })).status
+      (await business.ask("PUT", `custom_views/${view.id}`, { visibility: "shared", role_ids: [role_id] })).status
     ).toBe(200)
     await device.sync()
     expect((await device.ask("GET", `custom_views/${view.id}`)).body).toEqual(

@@ -99,17 +99,9 @@ describe.each(engines)("a device of a server on %s, examined", (engine) => {
   })
 
   it("compares what its user may see, and finds rows that are not theirs", async () => {
-    await business.ask("POST", "roles", { name: "Counter", permissions: ["products.view", "products.access"] })
-    const { user } = (
-      await business.ask("POST", "users", {
-        name: "Robin",
-        email: "robin@example.com",
-        roles: ["Counter"],
-        active: true
-      })
-    ).body
-    const { token } = (await business.ask("POST", "tokens", { name: "Robin", abilities: ["*"], user_id: user.id })).body
-    const device = await enrolled(business, "robin", {}, token.secret)
+    const permissions = ["products.view", "products.access"]
+    const { token } = await business.letInWith({ name: "Robin", permissions })
+    const device = await enrolled(business, "robin", {}, token)
     devices.push(device)
     await device.sync()
     expect((await examined(device, false, 0)).filter((one) => !one.ok)).toEqual([])

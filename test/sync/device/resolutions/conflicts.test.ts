@@ -1,41 +1,27 @@
 /** Conflicts people understand: why, what changed meanwhile, the ways out, what waits; and what is merged without any. */
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
-import { type Device, enrolDevice } from "../../../../sync/device/device.ts"
+import type { Device } from "../../../../sync/device/device.ts"
 import { openOutboxAt } from "../../../../sync/device/outbox/outbox.ts"
 import { engines } from "../../../app.ts"
-import { type FillTestServer, openFillTestServer, owner_token } from "../../filling.ts"
+import { enrolledDevice, type FillTestServer, openFillTestServer } from "../../filling.ts"
+import type { Must } from "../../people.ts"
 
 describe.each(engines)("a device whose commands meet other people's on %s", (engine) => {
   let server: FillTestServer, device: Device, ann: string
   beforeEach(async () => {
     server = await openFillTestServer(engine)
-    const { user } = await at("POST", "/users", {
-      name: "Ann",
-      email: "ann@example.com",
-      roles: ["Admin"],
-      active: true
-    })
-    ann = (await at("POST", "/tokens", { name: "Ann's", abilities: ["*"], user_id: user.id })).token.secret
+    ann = (await server.letIn({ name: "Ann", roles: ["Admin"] })).token
   })
   afterEach(async () => {
     await device?.close()
     await server?.close()
   })
   const enrol = async (): Promise<void> => {
-    device = await enrolDevice(join(server.folder, "one"), {
-      name: "one",
-      url: server.url,
-      token: owner_token,
-      device: "one"
-    })
+    device = await enrolledDevice(server, "one")
   }
   /** On the server, by the owner or by somebody else. */
-  const at = async (method: string, path: string, body?: unknown, as = owner_token): Promise<any> => {
-    const { status, body: answer } = await server.ask(method, path.slice(1), body, as)
-    if (status >= 400) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(answer)}`)
-    return answer
-  }
+  const at: Must = (method, path, body, as) => server.must(method, path.slice(1), body, as)
   const byAnn = (method: string, path: string, body?: unknown) => at(method, path, body, ann)
   /** On the device, as if it were offline. */
   const here = async (method: string, path: string, body?: any): Promise<any> => {

@@ -2,11 +2,10 @@
  * Every kind of refusal a server gives a device's command: the sentence names order, customer, goods and intent, and
  * each way out that is offered does what it says. One device and one server; every row makes goods and orders of its own.
  */
-import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { type Conflict, type Device, enrolDevice, type ResolutionRequest } from "../../../../sync/device/device.ts"
+import type { Conflict, Device, ResolutionRequest } from "../../../../sync/device/device.ts"
 import { engines } from "../../../app.ts"
-import { type FillTestServer, openFillTestServer, owner_token } from "../../filling.ts"
+import { enrolledDevice, type FillTestServer, openFillTestServer } from "../../filling.ts"
 
 type Call = (method: string, path: string, body?: any) => Promise<any>
 interface Order {
@@ -419,11 +418,7 @@ const rows: ReadonlyArray<Row> = [
 describe.each(engines)("what a server refuses a device on %s", (engine) => {
   let server: FillTestServer, device: Device
   let worlds = 0
-  const at: Call = async (method, path, body) => {
-    const { status, body: answer } = await server.ask(method, path.slice(1), body, owner_token)
-    if (status >= 400) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(answer)}`)
-    return answer
-  }
+  const at: Call = (method, path, body) => server.must(method, path.slice(1), body)
   const groundOf = async (): Promise<Ground> => {
     const tag = String(100 + ++worlds)
     const { member } = await at("POST", "/members", { name: `Acme ${tag}`, membership_type: "organisation" })
@@ -470,20 +465,8 @@ describe.each(engines)("what a server refuses a device on %s", (engine) => {
     // All that an administrator may, but for going ahead where goods are short.
     const all: ReadonlyArray<{ readonly key: string }> = (await at("GET", "/permissions")).permissions
     const permissions = all.map(({ key }) => key).filter((key) => key !== "shortages.ignore")
-    await at("POST", "/roles", { name: "Office", permissions })
-    const { user } = await at("POST", "/users", {
-      name: "Sam",
-      email: "sam@example.com",
-      roles: ["Office"],
-      active: true
-    })
-    const { token } = await at("POST", "/tokens", { name: "Sam's", abilities: ["*"], user_id: user.id })
-    device = await enrolDevice(join(server.folder, "one"), {
-      name: "one",
-      url: server.url,
-      token: token.secret,
-      device: "one"
-    })
+    const { token } = await server.letInWith({ name: "Sam", permissions })
+    device = await enrolledDevice(server, "one", token)
   })
   afterAll(async () => {
     await device?.close()
@@ -567,7 +550,7 @@ describe.each(engines)("what a server refuses a device on %s", (engine) => {
     await device.sync()
     const body = { subject: "Fest, really" }
     expect((await device.ask({ method: "PUT", path: `/api/v1${deal(mine)}`, query: [], body })).status).toBe(200)
-    const role = (await at("GET", "/roles?q[name_eq]=Office")).roles[0]
+    const role = (await at("GET", "/roles?q[name_eq]=Sam")).roles[0]
     const without = role.permissions.filter((key: string) => key !== "opportunities.edit")
     await at("PUT", `/roles/${role.id}`, { permissions: without })
     await device.sync()

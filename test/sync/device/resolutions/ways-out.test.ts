@@ -1,18 +1,14 @@
 /** Conflicts that say whose order they are about, and ways out that work as they are shown. */
-import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { type Device, enrolDevice, type ResolutionRequest } from "../../../../sync/device/device.ts"
+import type { Device, ResolutionRequest } from "../../../../sync/device/device.ts"
 import { daysInWords } from "../../../../core/conflicts/days.ts"
 import { engines } from "../../../app.ts"
-import { type FillTestServer, openFillTestServer, owner_token } from "../../filling.ts"
+import { enrolledDevice, type FillTestServer, openFillTestServer } from "../../filling.ts"
+import type { Must } from "../../people.ts"
 
 describe.each(engines)("ways out of a shortage that came up meanwhile, on %s", (engine) => {
-  let server: FillTestServer, device: Device, sam: string, product_id: number, mine: number
-  const at = async (method: string, path: string, body?: unknown): Promise<any> => {
-    const { status, body: answer } = await server.ask(method, path.slice(1), body, owner_token)
-    if (status >= 400) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(answer)}`)
-    return answer
-  }
+  let server: FillTestServer, device: Device, product_id: number, mine: number
+  const at: Must = (method, path, body) => server.must(method, path.slice(1), body)
   const here = async (method: string, path: string, body?: any): Promise<any> => {
     const answer = await device.ask({ method, path: `/api/v1${path}`, query: [], body })
     if (answer.status >= 400) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
@@ -35,13 +31,7 @@ describe.each(engines)("ways out of a shortage that came up meanwhile, on %s", (
   beforeEach(async () => {
     server = await openFillTestServer(engine)
     await at("PUT", "/stores/1", { shortage_policy: "block" })
-    const { user } = await at("POST", "/users", {
-      name: "Sam",
-      email: "sam@example.com",
-      roles: ["Sales"],
-      active: true
-    })
-    sam = (await at("POST", "/tokens", { name: "Sam's", abilities: ["*"], user_id: user.id })).token.secret
+    const sam = await server.letIn({ name: "Sam", roles: ["Sales"] })
     product_id = (await at("POST", "/products", { name: "Robe Pointe", stock_method: 1 })).product.id
     await at("POST", "/stock_levels", { product_id, store_id: 1, quantity_held: 6, stock_category: 10 }).catch(
       async () => {
@@ -52,7 +42,7 @@ describe.each(engines)("ways out of a shortage that came up meanwhile, on %s", (
     const { member } = await at("POST", "/members", { name: "Acme Ltd", membership_type: "organisation" })
     mine = await quotation("Summer Fest", 6, member.id)
     const theirs = await quotation("Winter Ball", 2)
-    device = await enrolDevice(join(server.folder, "one"), { name: "one", url: server.url, token: sam, device: "one" })
+    device = await enrolledDevice(server, "one", sam.token)
     await here("POST", `/opportunities/${mine}/convert_to_order`, {})
     await at("POST", `/opportunities/${theirs}/convert_to_order`)
     expect(await device.sync()).toMatchObject({ rejected: 1 })
