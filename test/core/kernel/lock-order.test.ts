@@ -5,10 +5,31 @@ import { expect, it } from "vitest"
 import { lockStreams, retryOnConflict } from "../../../core/kernel/engine.ts"
 import { lockFirst, lockIfFree } from "../../../core/kernel/locks.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import { openShopAt, placeOn } from "./lamp-shop.ts"
+import { openShop, type Shop } from "./lamp-shop.ts"
 
+/** Runs it in a shop on Postgres that is there for it alone. */
+const inShop = async (work: Parameters<Shop["run"]>[0]): Promise<void> => {
+  const shop = await openShop("pg")
+  try {
+    await shop.run(work)
+  } finally {
+    await shop.close()
+  }
+}
 const inTransaction = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.flatMap(Store, (store) => store.transaction(effect))
+/** Goes on once somebody has taken the locks in a transaction; they are held until they are let go. */
+const holding = <E, R>(taking: Effect.Effect<unknown, E, R>) =>
+  Effect.gen(function* () {
+    const [held, done] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+    const holder = yield* Effect.forkChild(
+      inTransaction(
+        taking.pipe(Effect.andThen(Deferred.succeed(held, undefined)), Effect.andThen(Deferred.await(done)))
+      )
+    )
+    yield* Deferred.await(held)
+    return { letGo: Effect.andThen(Deferred.succeed(done, undefined), Fiber.join(holder)) }
+  })
 const rows = <Row extends object>(text: string, values: ReadonlyArray<unknown> = []) =>
   Effect.flatMap(Store, (store) => store.run<Row>(text, values))
 /** Until somebody waits for a lock in this database: other suites have theirs on the same server. */
@@ -20,123 +41,75 @@ const somebodyWaits = Effect.gen(function* () {
   for (let looks = 0; looks < 1_000 && (yield* waiting).length === 0; looks++) yield* Effect.promise(() => pause(10))
 })
 
-it("a writer takes the locks of its streams in one order: while it waits for the first it holds up nobody at the others", async () => {
-  const place = await placeOn("pg")
-  const shop = await openShopAt(place)
-  try {
-    await shop.run(
-      Effect.gen(function* () {
-        const [held, done] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
-        const holder = yield* Effect.forkChild(
-          inTransaction(
-            lockStreams(["lamp:1"]).pipe(
-              Effect.andThen(Deferred.succeed(held, undefined)),
-              Effect.andThen(Deferred.await(done))
-            )
-          )
+it("a writer takes the locks of its streams in one order: while it waits for the first it holds up nobody at the others", () =>
+  inShop(
+    Effect.gen(function* () {
+      const { letGo } = yield* holding(lockStreams(["lamp:1"]))
+      const wanting = yield* Effect.forkChild(inTransaction(lockStreams(["lamp:3", "lamp:2", "lamp:1"])))
+      yield* somebodyWaits
+      for (const stream of ["lamp:2", "lamp:3"]) {
+        const [found] = yield* inTransaction(
+          rows<{ free: boolean }>("select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as free", [stream])
         )
-        yield* Deferred.await(held)
-        const wanting = yield* Effect.forkChild(inTransaction(lockStreams(["lamp:3", "lamp:2", "lamp:1"])))
-        yield* somebodyWaits
-        for (const stream of ["lamp:2", "lamp:3"]) {
-          const [found] = yield* inTransaction(
-            rows<{ free: boolean }>("select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as free", [stream])
-          )
-          expect([stream, found?.free]).toEqual([stream, true])
-        }
-        yield* Deferred.succeed(done, undefined)
-        yield* Fiber.join(holder)
-        yield* Fiber.join(wanting)
-      })
-    )
-  } finally {
-    await shop.close()
-    await place.gone()
-  }
-})
+        expect([stream, found?.free]).toEqual([stream, true])
+      }
+      yield* letGo
+      yield* Fiber.join(wanting)
+    })
+  ))
 
-it("each of two holds what the other finds out late to need: one gives up what it holds, begins anew and waits for both", async () => {
-  const place = await placeOn("pg")
-  const shop = await openShopAt(place)
-  try {
-    await shop.run(
-      Effect.gen(function* () {
-        const begun = new Map<string, number>()
-        const given_up: Array<string> = []
-        let wrote = 0
-        const both = yield* Deferred.make<void>()
-        const writer = (own: string, late: string) =>
-          inTransaction(
-            Effect.gen(function* () {
-              yield* lockFirst([own])
-              begun.set(own, (begun.get(own) ?? 0) + 1)
-              // The first attempts meet: each holds its own by then.
-              if (begun.size === 2) yield* Deferred.succeed(both, undefined)
-              yield* Deferred.await(both)
-              yield* lockIfFree([late])
-              wrote++
-            })
-          ).pipe(
-            Effect.tapError((failure) =>
-              Effect.sync(() =>
-                given_up.push(failure instanceof SqlError.SqlError ? failure.reason._tag : failure._tag)
-              )
-            ),
-            retryOnConflict
-          )
-        yield* Effect.all([writer("lamp:1", "lamp:2"), writer("lamp:2", "lamp:1")], { concurrency: 2 })
-        expect(wrote).toBe(2)
-        const attempts = [...begun.values()]
-        expect(Math.max(...attempts)).toBe(2)
-        expect(new Set(given_up)).toEqual(new Set(["SerializationError"]))
-      })
-    )
-  } finally {
-    await shop.close()
-    await place.gone()
-  }
-})
-it("who only reads the same waits for nobody who reads it, and for who writes it", async () => {
-  const place = await placeOn("pg")
-  const shop = await openShopAt(place)
-  try {
-    await shop.run(
-      Effect.gen(function* () {
-        const [held, done] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
-        const reader = yield* Effect.forkChild(
-          inTransaction(
-            lockIfFree(["lamp:1"], { shared: true }).pipe(
-              Effect.andThen(Deferred.succeed(held, undefined)),
-              Effect.andThen(Deferred.await(done))
-            )
-          )
+it("each of two holds what the other finds out late to need: one gives up what it holds, begins anew and waits for both", () =>
+  inShop(
+    Effect.gen(function* () {
+      const begun = new Map<string, number>()
+      const given_up: Array<string> = []
+      let wrote = 0
+      const both = yield* Deferred.make<void>()
+      const writer = (own: string, late: string) =>
+        inTransaction(
+          Effect.gen(function* () {
+            yield* lockFirst([own])
+            begun.set(own, (begun.get(own) ?? 0) + 1)
+            // The first attempts meet: each holds its own by then.
+            if (begun.size === 2) yield* Deferred.succeed(both, undefined)
+            yield* Deferred.await(both)
+            yield* lockIfFree([late])
+            wrote++
+          })
+        ).pipe(
+          Effect.tapError((failure) =>
+            Effect.sync(() => given_up.push(failure instanceof SqlError.SqlError ? failure.reason._tag : failure._tag))
+          ),
+          retryOnConflict
         )
-        yield* Deferred.await(held)
-        const tries = { reads: 0, writes: 0 }
-        yield* inTransaction(
-          Effect.andThen(
-            Effect.sync(() => tries.reads++),
-            lockIfFree(["lamp:1"], { shared: true })
-          )
+      yield* Effect.all([writer("lamp:1", "lamp:2"), writer("lamp:2", "lamp:1")], { concurrency: 2 })
+      expect(wrote).toBe(2)
+      const attempts = [...begun.values()]
+      expect(Math.max(...attempts)).toBe(2)
+      expect(new Set(given_up)).toEqual(new Set(["SerializationError"]))
+    })
+  ))
+
+it("who only reads the same waits for nobody who reads it, and for who writes it", () =>
+  inShop(
+    Effect.gen(function* () {
+      const { letGo } = yield* holding(lockIfFree(["lamp:1"], { shared: true }))
+      const tries = { reads: 0, writes: 0 }
+      yield* inTransaction(
+        Effect.andThen(
+          Effect.sync(() => tries.reads++),
+          lockIfFree(["lamp:1"], { shared: true })
+        )
+      ).pipe(retryOnConflict)
+      const writer = yield* Effect.forkChild(
+        inTransaction(
+          lockFirst([]).pipe(Effect.andThen(Effect.sync(() => tries.writes++)), Effect.andThen(lockIfFree(["lamp:1"])))
         ).pipe(retryOnConflict)
-        const writer = yield* Effect.forkChild(
-          inTransaction(
-            lockFirst([]).pipe(
-              Effect.andThen(Effect.sync(() => tries.writes++)),
-              Effect.andThen(lockIfFree(["lamp:1"]))
-            )
-          ).pipe(retryOnConflict)
-        )
-        yield* somebodyWaits
-        expect(tries).toEqual({ reads: 1, writes: 1 })
-        yield* Deferred.succeed(done, undefined)
-        yield* Fiber.join(reader)
-        yield* Fiber.join(writer)
-        expect(tries).toEqual({ reads: 1, writes: 2 })
-      })
-    )
-  } finally {
-    await shop.close()
-    await place.gone()
-  }
-})
+      )
+      yield* somebodyWaits
+      expect(tries).toEqual({ reads: 1, writes: 1 })
+      yield* letGo
+      yield* Fiber.join(writer)
+      expect(tries).toEqual({ reads: 1, writes: 2 })
+    })
+  ))
