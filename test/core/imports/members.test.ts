@@ -1,18 +1,8 @@
-import { Effect } from "effect"
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { lastPosition } from "../../../core/kernel/journal.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
-import { type App, engines, openApp, type Reply, viewerWith } from "../../app.ts"
+import { type App, engines, openApp, viewerWith } from "../../app.ts"
+import { importing } from "./importing.ts"
 
-interface Verdict {
-  readonly row: number
-  readonly status: string
-  readonly id: number | null
-  readonly key: string | null
-  readonly errors?: { readonly [field: string]: ReadonlyArray<string> }
-  readonly warnings?: ReadonlyArray<string>
-}
 const includes = "include=addresses,emails,phones,links,contacts,organisations"
 
 describe.each(engines)("importing members on %s", (engine) => {
@@ -23,16 +13,7 @@ describe.each(engines)("importing members on %s", (engine) => {
   })
   afterAll(() => app.close())
 
-  const send = (rows: unknown, more: object = {}): Promise<Reply> =>
-    app.call("POST", "/api/v1/members/import", { rows, ...more })
-  const verdicts = async (rows: unknown, more: object = {}): Promise<ReadonlyArray<Verdict>> =>
-    (await send(rows, more)).body.results
-  const one = async (row: object, more: object = {}): Promise<Verdict> => {
-    const [first] = await verdicts([row], more)
-    if (first === undefined) throw new Error("no verdict")
-    return first
-  }
-  const head = () => app.run(Effect.flatMap(Store, lastPosition))
+  const { head, one, send, sendBody, verdicts } = importing(() => app, "members")
   const member = async (id: number | null) => (await app.call("GET", `/api/v1/members/${id}?${includes}`)).body.member
   const total = async (query: string) => (await app.call("GET", `/api/v1/members?${query}`)).body.meta.total
 
@@ -60,8 +41,8 @@ describe.each(engines)("importing members on %s", (engine) => {
   it("makes the member with addresses, e-mails, phones, links, custom fields and its people", async () => {
     const { status, body } = await send([acme])
     expect(status).toBe(200)
-    expect(body.results).toEqual([{ row: 1, status: "created", id: body.results[0].id, key: "crm-7" }])
-    const made = await member(body.results[0].id)
+    expect(body.results).toEqual([{ row: 1, status: "created", id: expect.any(Number), key: "crm-7" }])
+    const made = await member(body.results[0]?.id ?? null)
     expect(made).toMatchObject({
       name: "Acme Events",
       membership_type: "organisation",
@@ -232,7 +213,7 @@ describe.each(engines)("importing members on %s", (engine) => {
 
   it("needs members.create, and members.edit for contact records and for members there are", async () => {
     const ask = async (row: object, permissions: ReadonlyArray<string>, ability = "members:write") =>
-      app.call("POST", "/api/v1/members/import", { rows: [row], dry_run: true }, viewerWith(permissions, [ability]))
+      sendBody({ rows: [row], dry_run: true }, viewerWith(permissions, [ability]))
     const row = { name: "P", number: "PERM", email: "p@p.example", contact: "Q" }
     expect((await ask(row, ["members.edit"])).status).toBe(403)
     expect((await ask(row, ["members.create"], "members:read")).status).toBe(403)
@@ -278,7 +259,7 @@ describe.each(engines)("importing members on %s", (engine) => {
         expect(meta).toMatchObject({ created: usable.length, rejected: 0 })
         const shown = async () =>
           Promise.all(
-            results.map(async ({ id }: Verdict) => {
+            results.map(async ({ id }) => {
               const { updated_at: _at, ...now } = await member(id)
               return now
             })
@@ -297,7 +278,7 @@ describe.each(engines)("importing members on %s", (engine) => {
     [{}, ["rows"]],
     [{ rows: Array.from({ length: 501 }, () => ({})) }, ["rows"]]
   ])("a body that is no batch is refused", async (body, errors) => {
-    const refused = await app.call("POST", "/api/v1/members/import", body)
+    const refused = await sendBody(body)
     expect([refused.status, Object.keys(refused.body.errors)]).toEqual([422, errors])
   })
 

@@ -1,17 +1,6 @@
-import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { lastPosition } from "../../../core/kernel/journal.ts"
-import { Store } from "../../../core/kernel/store/store.ts"
 import { type App, engines, openApp, viewerWith } from "../../app.ts"
-
-interface Verdict {
-  readonly row: number
-  readonly status: string
-  readonly id: number | null
-  readonly key: string
-  readonly errors?: object
-  readonly warnings?: ReadonlyArray<string>
-}
+import { importing } from "./importing.ts"
 
 const engineNames = [
   "Daily Rate",
@@ -34,13 +23,8 @@ describe.each(engines)("importing rate definitions on %s", (engine) => {
     app = await openApp(engine)
   })
   afterAll(() => app.close())
-  const send = async (rows: ReadonlyArray<unknown>, more: object = {}) =>
-    (await app.call("POST", "/api/v1/rate_definitions/import", { rows, ...more })).body as {
-      readonly results: ReadonlyArray<Verdict>
-      readonly meta: object
-    }
-  const one = async (row: object): Promise<Verdict> => (await send([row])).results[0]!
-  const head = () => app.run(Effect.flatMap(Store, lastPosition))
+  const { head, one, send: sent, sendBody } = importing(() => app, "rate_definitions")
+  const send = async (rows: ReadonlyArray<unknown>, more: object = {}) => (await sent(rows, more)).body
   const shown = async (id: number | null) =>
     (await app.call("GET", `/api/v1/rate_definitions/${id}`)).body.rate_definition
 
@@ -195,8 +179,7 @@ describe.each(engines)("importing rate definitions on %s", (engine) => {
   })
   it("needs rates.create and rates:write", async () => {
     const ask = async (permission: string, ability: string) =>
-      (await app.call("POST", "/api/v1/rate_definitions/import", { rows: [] }, viewerWith([permission], [ability])))
-        .status
+      (await sendBody({ rows: [] }, viewerWith([permission], [ability]))).status
     expect([
       await ask("rates.create", "rates:write"),
       await ask("rates.view", "rates:write"),
