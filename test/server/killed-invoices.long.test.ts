@@ -1,14 +1,11 @@
 /** A server killed while invoices are issued: what it answered stands, and numbers are 1 to n. */
 import { randomInt } from "node:crypto"
 import { afterAll, describe, expect, it } from "vitest"
-import { databaseOn } from "../postgres-database.ts"
-import { DURABLE, startPostgres } from "../postgres-server.ts"
-import { cleanUp, type Env, folderOfItsOwn, type ServerProcess, startServer } from "./process.ts"
+import { call, environment, onDurablePostgres } from "./killing.ts"
+import { cleanUp, type Env, type ServerProcess, startServer } from "./process.ts"
 
 afterAll(cleanUp)
 
-const token = "a-token-of-more-than-twenty-characters"
-const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" }
 const clients = 16
 const kills = 6
 
@@ -16,14 +13,6 @@ interface Issued {
   readonly id: number
   readonly number: string
 }
-const call = async (server: ServerProcess, method: string, path: string, body?: object): Promise<any> =>
-  (
-    await fetch(`${server.url}/api/v1/${path}`, {
-      method,
-      headers,
-      ...(body === undefined ? {} : { body: JSON.stringify(body) })
-    })
-  ).json()
 
 /** Issues until the server is gone; keeps the numbers it answered with. */
 const issuing = async (server: ServerProcess, member_id: number, acknowledged: Map<number, string>): Promise<void> => {
@@ -69,26 +58,9 @@ const killedWhileIssuing = async (env: Env): Promise<void> => {
   await server.kill("SIGKILL")
 }
 
-const environment = async (url?: string): Promise<Env> => ({
-  FLIGHTCASE_KEY: "a-key-of-more-than-twenty-characters",
-  FLIGHTCASE_TOKEN: token,
-  FLIGHTCASE_RATE_LIMIT: "10000",
-  FLIGHTCASE_DATA: await folderOfItsOwn(),
-  ...(url === undefined ? {} : { DATABASE_URL: url })
-})
-
 describe("a server killed while sixteen people issue invoices", () => {
   it("on SQLite leaves numbers without holes", { timeout: 300_000 }, async () =>
     killedWhileIssuing(await environment())
   )
-  it("on Postgres leaves numbers without holes", { timeout: 300_000 }, async () => {
-    const postgres = await startPostgres(DURABLE)
-    try {
-      const { url, drop } = await databaseOn(postgres.url)
-      await killedWhileIssuing(await environment(url))
-      await drop()
-    } finally {
-      await postgres.stop()
-    }
-  })
+  it("on Postgres leaves numbers without holes", { timeout: 300_000 }, () => onDurablePostgres(killedWhileIssuing))
 })

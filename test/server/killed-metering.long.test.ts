@@ -1,12 +1,10 @@
 /** A server killed under load: what it answered is counted, less at most what it answered in the last second. */
 import { afterAll, describe, expect, it } from "vitest"
-import { databaseOn } from "../postgres-database.ts"
-import { DURABLE, startPostgres } from "../postgres-server.ts"
-import { cleanUp, type Env, folderOfItsOwn, type ServerProcess, startServer } from "./process.ts"
+import { environment, onDurablePostgres, token } from "./killing.ts"
+import { cleanUp, type Env, type ServerProcess, startServer } from "./process.ts"
 
 afterAll(cleanUp)
 
-const token = "a-token-of-more-than-twenty-characters"
 const headers = { authorization: `Bearer ${token}` }
 const clients = 4
 const kills = 3
@@ -60,24 +58,8 @@ const killedUnderLoad = async (env: Env): Promise<void> => {
     counted = now
   }
 }
-const environment = async (url?: string): Promise<Env> => ({
-  FLIGHTCASE_KEY: "a-key-of-more-than-twenty-characters",
-  FLIGHTCASE_TOKEN: token,
-  FLIGHTCASE_RATE_LIMIT: "10000",
-  FLIGHTCASE_DATA: await folderOfItsOwn(),
-  ...(url === undefined ? {} : { DATABASE_URL: url })
-})
 
 describe("a server killed under load", () => {
   it("on SQLite has counted what it answered", { timeout: 300_000 }, async () => killedUnderLoad(await environment()))
-  it("on Postgres has counted what it answered", { timeout: 300_000 }, async () => {
-    const postgres = await startPostgres(DURABLE)
-    try {
-      const { url, drop } = await databaseOn(postgres.url)
-      await killedUnderLoad(await environment(url))
-      await drop()
-    } finally {
-      await postgres.stop()
-    }
-  })
+  it("on Postgres has counted what it answered", { timeout: 300_000 }, () => onDurablePostgres(killedUnderLoad))
 })

@@ -5,11 +5,11 @@ import pg from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { databaseOn } from "../postgres-database.ts"
 import { DURABLE, type PostgresServer, startPostgres } from "../postgres-server.ts"
+import { environment, token } from "./killing.ts"
 import { cleanUp, type Env, folderOfItsOwn, type ServerProcess, startServer } from "./process.ts"
 
 afterAll(cleanUp)
 
-const token = "a-token-of-more-than-twenty-characters"
 const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" }
 
 const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
@@ -118,13 +118,6 @@ describe("a Postgres that keeps its word, and what is killed in the middle of wr
     postgres = await startPostgres(DURABLE)
   })
   afterAll(() => postgres.stop())
-  const serverOn = async (url: string): Promise<Env> => ({
-    DATABASE_URL: url,
-    FLIGHTCASE_KEY: "a-key-of-more-than-twenty-characters",
-    FLIGHTCASE_TOKEN: token,
-    FLIGHTCASE_RATE_LIMIT: "10000",
-    FLIGHTCASE_DATA: await folderOfItsOwn()
-  })
   const kept = async (url: string): Promise<Kept> => {
     const client = new pg.Client(url)
     await client.connect()
@@ -155,13 +148,13 @@ describe("a Postgres that keeps its word, and what is killed in the middle of wr
 
   it("every write a server acknowledged is there when the server is killed, 8 times over", async () => {
     const { url, drop } = await databaseOn(postgres.url)
-    const acknowledged = await killAgainAndAgain(8, await serverOn(url))
+    const acknowledged = await killAgainAndAgain(8, await environment(url))
     holdsTogether(8, acknowledged, await kept(url))
     await drop()
   })
   it("every write a server acknowledged is there when Postgres is killed, 6 times over, and the server goes on when it has recovered", async () => {
     const { url, drop } = await databaseOn(postgres.url)
-    const server = await startServer(await serverOn(url))
+    const server = await startServer(await environment(url))
     const acknowledged: Acknowledged = new Map()
     for (let round = 0; round < 6; round++) {
       const before = acknowledged.size

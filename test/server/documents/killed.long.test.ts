@@ -1,23 +1,12 @@
 /** A server killed while it draws a batch: each document is drawn once, whatever was killed when. */
 import { afterAll, describe, expect, it } from "vitest"
-import { databaseOn } from "../../postgres-database.ts"
-import { DURABLE, startPostgres } from "../../postgres-server.ts"
-import { cleanUp, type Env, folderOfItsOwn, type ServerProcess, startServer } from "../process.ts"
+import { call, environment, onDurablePostgres } from "../killing.ts"
+import { cleanUp, type Env, type ServerProcess, startServer } from "../process.ts"
 
 afterAll(cleanUp)
 
-const token = "a-token-of-more-than-twenty-characters"
-const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" }
 const count = 60
 
-const call = async (server: ServerProcess, method: string, path: string, body?: object): Promise<any> =>
-  (
-    await fetch(`${server.url}/api/v1/${path}`, {
-      method,
-      headers,
-      ...(body === undefined ? {} : { body: JSON.stringify(body) })
-    })
-  ).json()
 const drawn = async (server: ServerProcess): Promise<ReadonlyArray<any>> =>
   (await call(server, "GET", "documents?per_page=100&sort=id")).documents
 
@@ -65,27 +54,13 @@ const killedWhileDrawing = async (env: Env, kills: number): Promise<void> => {
   }
   await server.kill("SIGKILL")
 }
-const environment = async (url?: string): Promise<Env> => ({
-  FLIGHTCASE_KEY: "a-key-of-more-than-twenty-characters",
-  FLIGHTCASE_TOKEN: token,
-  FLIGHTCASE_RATE_LIMIT: "10000",
-  FLIGHTCASE_DATA: await folderOfItsOwn(),
-  ...(url === undefined ? {} : { DATABASE_URL: url })
-})
 
 describe("a server killed while it draws a batch", () => {
   it("draws each document once, on an SQLite file", { timeout: 600_000 }, async () =>
     killedWhileDrawing(await environment(), 4)
   )
   // There a killed server's job is taken up again within a minute.
-  it("draws each document once, on Postgres", { timeout: 600_000 }, async () => {
-    const postgres = await startPostgres(DURABLE)
-    try {
-      const { drop, url } = await databaseOn(postgres.url)
-      await killedWhileDrawing(await environment(url), 2)
-      await drop()
-    } finally {
-      await postgres.stop()
-    }
-  })
+  it("draws each document once, on Postgres", { timeout: 600_000 }, () =>
+    onDurablePostgres((env) => killedWhileDrawing(env, 2))
+  )
 })
