@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest"
 import { makeLocalRateLimiter, makeSharedRateLimiter } from "../../../server/limits/minute.ts"
 import { engines } from "../../app.ts"
 import { serve } from "../serving.ts"
+import { makeCounters } from "./simulated.ts"
 
 const noon = Date.parse("2026-06-18T12:00:00.000Z")
 
@@ -10,15 +11,11 @@ describe("a request that is counted late", () => {
   const limiters = {
     alone: makeLocalRateLimiter,
     shared: () => {
-      const counters = new Map<string, number>()
+      const { take, told } = makeCounters()
       return makeSharedRateLimiter({
-        take: async ({ limit, minute, needed, who }) => {
-          const before = counters.get(`${minute} ${who}`) ?? 0
-          const granted = Math.min(limit - before, needed)
-          counters.set(`${minute} ${who}`, before + granted)
-          return { granted, taken: before + granted }
-        },
-        failed: () => {}
+        ...told,
+        take: ({ limit, minute, needed, who }) =>
+          take(`${minute} ${who}`, limit, (remaining) => Math.min(remaining, needed))
       })
     }
   }

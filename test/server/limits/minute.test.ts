@@ -4,10 +4,9 @@ import {
   makeLocalRateLimiter,
   makeSharedRateLimiter,
   type RateLimiter,
-  type RateLimitState,
-  type Taking
+  type RateLimitState
 } from "../../../server/limits/minute.ts"
-import { chanceFrom, makeSteps } from "./simulated.ts"
+import { chanceFrom, makeCounters, makeSteps, type Steps } from "./simulated.ts"
 
 const noon = Date.parse("2026-06-18T12:00:00.000Z")
 
@@ -31,23 +30,15 @@ describe("what a process is given of a minute's limit", () => {
   })
 })
 
-/** Several processes with one counter; `asked` counts the questions to it. */
-const processesWith = (count: number, later: <A>(effect: () => A) => Promise<A> = async (effect) => effect()) => {
-  const counters = new Map<string, number>()
-  const world = { asked: 0, failing: false, failures: 0, elapsed: 0 }
-  const take = ({ who, minute, limit, needed, used }: Taking) => {
-    world.asked++
-    return later(() => {
-      if (world.failing) throw new Error("the database does not answer")
-      const key = `${minute} ${who}`
-      const before = counters.get(key) ?? 0
-      const granted = grantOf(limit - before, needed, used)
-      counters.set(key, before + granted)
-      return { granted, taken: before + granted }
-    })
-  }
+/** Several processes with one counter. */
+const processesWith = (count: number, later?: Steps["later"]) => {
+  const { counters, take, told, world } = makeCounters(later)
   const limiters: ReadonlyArray<RateLimiter> = Array.from({ length: count }, () =>
-    makeSharedRateLimiter({ take, failed: () => world.failures++, elapsed: () => world.elapsed })
+    makeSharedRateLimiter({
+      ...told,
+      take: ({ limit, minute, needed, used, who }) =>
+        take(`${minute} ${who}`, limit, (remaining) => grantOf(remaining, needed, used))
+    })
   )
   return { world, limiters, counters }
 }

@@ -7,7 +7,7 @@ import {
   type TakingUnits,
   unitsGranted
 } from "../../../server/limits/quota.ts"
-import { chanceFrom, makeSteps } from "./simulated.ts"
+import { chanceFrom, makeCounters, makeSteps, type Steps } from "./simulated.ts"
 
 const noon = Date.parse("2026-06-18T12:00:00.000Z")
 
@@ -31,33 +31,18 @@ describe("what a process is given of a month's quota", () => {
 })
 
 /** Several processes with counters by month and token, and what each of them answered and has not recorded. */
-const processesWith = (
-  count: number,
-  { shared = true, later = async <A>(effect: () => A): Promise<A> => effect() } = {}
-) => {
-  const counters = new Map<string, number>()
-  const world = { asked: 0, failing: false, failures: 0, elapsed: 0 }
-  const unless = <A>(effect: () => A) => {
-    world.asked++
-    return later(() => {
-      if (world.failing) throw new Error("the database does not answer")
-      return effect()
-    })
+const processesWith = (count: number, options: { readonly shared?: boolean; readonly later?: Steps["later"] } = {}) => {
+  const { shared = true } = options
+  const { ask, counters, later, take, told, world } = makeCounters(options.later)
+  const takeUnits = async ({ limit, month, needed, token_id, used }: TakingUnits) => {
+    const { granted, taken } = await take(`${month} ${token_id}`, limit, (left) => unitsGranted(left, needed, used))
+    return { granted, units: taken }
   }
-  const take = ({ token_id, month, limit, needed, used }: TakingUnits) =>
-    unless(() => {
-      const key = `${month} ${token_id}`
-      const before = counters.get(key) ?? 0
-      const granted = unitsGranted(limit - before, needed, used)
-      counters.set(key, before + (granted ?? 0))
-      return { granted, units: before + (granted ?? 0) }
-    })
   const processes = Array.from({ length: count }, () => {
     const quota = makeMonthQuota({
-      take: shared ? take : undefined,
-      read: (token_id, month) => unless(() => counters.get(`${month} ${token_id}`) ?? 0),
-      failed: () => world.failures++,
-      elapsed: () => world.elapsed
+      ...told,
+      take: shared ? takeUnits : undefined,
+      read: (token_id, month) => ask(() => counters.get(`${month} ${token_id}`) ?? 0)
     })
     const answered = new Map<number, number>()
     return {

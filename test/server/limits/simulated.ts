@@ -46,3 +46,34 @@ export const makeSteps = (chance: () => number): Steps => {
     }
   }
 }
+
+/** Counters that processes share, as a database keeps them, and what a test knows and decides of it. */
+export const makeCounters = (later: Steps["later"] = async (effect) => effect()) => {
+  const counters = new Map<string, number>()
+  /** `asked` counts the questions, `failures` what processes were told of it; `elapsed` is what their clocks show. */
+  const world = { asked: 0, failing: false, failures: 0, elapsed: 0 }
+  const ask = <A>(effect: () => A): Promise<A> => {
+    world.asked++
+    return later(() => {
+      if (world.failing) throw new Error("the database does not answer")
+      return effect()
+    })
+  }
+  return {
+    counters,
+    world,
+    ask,
+    later,
+    /** Adds what is granted of what the limit leaves, if anything is. */
+    take: <Granted extends number | undefined>(key: string, limit: number, grant: (remaining: number) => Granted) =>
+      ask(() => {
+        const before = counters.get(key) ?? 0
+        const granted = grant(limit - before)
+        const taken = before + (granted ?? 0)
+        counters.set(key, taken)
+        return { granted, taken }
+      }),
+    /** What a process is made with beside its questions. */
+    told: { failed: () => world.failures++, elapsed: () => world.elapsed }
+  }
+}
