@@ -1,6 +1,7 @@
 /** The public scenarios of availability, kits and containers, told once for whoever answers (see `playing.ts`). */
 import { expect } from "vitest"
 import type { Answering, Look, Reply, Scenario as Told } from "./playing.ts"
+import { type Calling, callingOf } from "./calling.ts"
 import { containerScenarios } from "./scenarios/containers.ts"
 import { demandScenarios } from "./scenarios/demand.ts"
 import { kitScenarios } from "./scenarios/kits.ts"
@@ -23,17 +24,10 @@ export interface Claimed {
   readonly id: number
   readonly line: number
 }
-export interface Scene extends Answering {
+export interface Scene extends Calling {
   readonly subject: string
   /** This scenario's own store, in UTC unless said otherwise. */
   readonly store: (body?: object) => Promise<number>
-  readonly get: (path: string) => Promise<Reply>
-  readonly post: (path: string, body?: unknown) => Promise<Reply>
-  readonly put: (path: string, body?: unknown) => Promise<Reply>
-  readonly patch: (path: string, body?: unknown) => Promise<Reply>
-  readonly remove: (path: string) => Promise<Reply>
-  /** The thing a call that must succeed answers with, by its key. */
-  readonly made: (path: string, body: unknown, key: string) => Promise<any>
   readonly product: (body?: object) => Promise<any>
   /** A bulk product with so many at the store. */
   readonly bulk: (store_id: number, quantity: number, body?: object) => Promise<number>
@@ -82,7 +76,6 @@ export interface Scene extends Answering {
   readonly pack: (container: number, serialised_item_id: number, body?: object) => Promise<Reply>
   /** Free on a day long after every packing. */
   readonly free: (product_id: number, store_id: number) => Promise<number>
-  readonly later: (look: Look) => void
 }
 
 /** `07-02` of 2026, or what is a full date or instant already. */
@@ -93,13 +86,8 @@ export const sceneOf = (n: string, by: Answering, looks: Array<Look>): Scene => 
   const subject = `Scenario ${n}`
   let count = 0
   const called = (what: string): string => `${subject} ${what} ${++count}`
-  const get = (path: string) => by.ask("GET", path)
-  const post = (path: string, body: unknown = {}) => by.ask("POST", path, body)
-  const made: Scene["made"] = async (path, body, key) => {
-    const reply = await post(path, body)
-    expect([200, 201], `${path} ${JSON.stringify(reply.body)}`).toContain(reply.status)
-    return reply.body[key]
-  }
+  const calling = callingOf(by, looks)
+  const { get, made, post } = calling
   const read = async (path: string, key: string): Promise<any> => {
     const reply = await get(path)
     expect(reply.status, JSON.stringify(reply.body)).toBe(200)
@@ -140,11 +128,8 @@ export const sceneOf = (n: string, by: Answering, looks: Array<Look>): Scene => 
     read(`${v1}/availability?product_id=${product_id}&store_id=${store_id}&date=${dated(date)}`, "availability")
   const span = (from: string, to: string): string => `from=${dated(from)}&to=${dated(to)}`
   return {
-    ...by,
+    ...calling,
     subject,
-    get,
-    post,
-    made,
     product,
     unit,
     draft,
@@ -152,9 +137,6 @@ export const sceneOf = (n: string, by: Answering, looks: Array<Look>): Scene => 
     act,
     caseProduct,
     point,
-    put: (path, body) => by.ask("PUT", path, body),
-    patch: (path, body) => by.ask("PATCH", path, body),
-    remove: (path) => by.ask("DELETE", path),
     store: async (body = {}) => (await made(`${v1}/stores`, { name: called("store"), ...body }, "store")).id,
     bulk: async (store_id, quantity, body = {}) => {
       const { id } = await product(body)
@@ -200,14 +182,11 @@ export const sceneOf = (n: string, by: Answering, looks: Array<Look>): Scene => 
       }
     },
     pack: (container, serialised_item_id, body = {}) => act(container, "pack", { serialised_item_id, ...body }),
-    free: async (product_id, store_id) => (await point(product_id, store_id, "2026-12-01")).available,
-    later: (look) => {
-      looks.push(look)
-    }
+    free: async (product_id, store_id) => (await point(product_id, store_id, "2026-12-01")).available
   }
 }
 
-/** 422 on exactly these fields. */
+/** 422 on exactly these fields, in whatever order. */
 export const refusedOn = (reply: Reply, ...fields: ReadonlyArray<string>): void =>
   expect([reply.status, Object.keys(reply.body?.errors ?? {}).sort()], JSON.stringify(reply.body)).toEqual([
     422,

@@ -1,6 +1,7 @@
 /** Scenarios of billing, told once for whoever answers: a server on either engine, a device cut off from it. */
 import { expect } from "vitest"
 import type { Answering, Look, Reply, Scenario as Told } from "./playing.ts"
+import { type Calling, callingOf } from "./calling.ts"
 import { checkoutScenarios } from "./scenarios/checkout.ts"
 import { draftScenarios } from "./scenarios/invoice-drafts.ts"
 import { issueScenarios } from "./scenarios/invoice-issue.ts"
@@ -11,14 +12,8 @@ export const opp = "/api/v1/opportunities"
 export type Scenario = Told<number, Scene>
 export const scenario = (n: number, title: string, run: Scenario["run"]): Scenario => ({ n, title, run })
 
-export interface Scene extends Answering {
+export interface Scene extends Calling {
   readonly name: string
-  readonly get: (path: string) => Promise<Reply>
-  readonly post: (path: string, body?: unknown) => Promise<Reply>
-  readonly put: (path: string, body?: unknown) => Promise<Reply>
-  readonly remove: (path: string) => Promise<Reply>
-  /** The thing a call that must succeed answers with, by its key. */
-  readonly made: (path: string, body: unknown, key: string) => Promise<any>
   /** An organisation, taxed unless said otherwise. */
   readonly customer: (body?: object) => Promise<any>
   readonly product: (body?: object) => Promise<any>
@@ -31,18 +26,13 @@ export interface Scene extends Answering {
   readonly deal: (lines?: ReadonlyArray<object>, body?: object) => Promise<any>
   readonly checkout: (opportunity_id: number, body?: object) => Promise<Reply>
   readonly billed: (opportunity_id: number, body?: object) => Promise<any>
-  readonly later: (look: Look) => void
 }
 export const hundred = { name: "Stage", unit_price: "100.00" }
 export const sceneOf = (n: number, by: Answering, looks: Array<Look>): Scene => {
   const name = `Billing ${String(n).padStart(3, "0")}`
   let count = 0
-  const post: Scene["post"] = (path, body = {}) => by.ask("POST", path, body)
-  const made: Scene["made"] = async (path, body, key) => {
-    const reply = await post(path, body)
-    expect([200, 201], JSON.stringify(reply.body)).toContain(reply.status)
-    return reply.body[key]
-  }
+  const calling = callingOf(by, looks)
+  const { made, post } = calling
   const customer: Scene["customer"] = (body = {}) =>
     made(
       "/api/v1/members",
@@ -63,17 +53,12 @@ export const sceneOf = (n: number, by: Answering, looks: Array<Look>): Scene => 
   const issue: Scene["issue"] = (id, body = {}) => post(`${invoices}/${id}/issue`, body)
   const checkout: Scene["checkout"] = (id, body = {}) => post(`${opp}/${id}/invoices`, body)
   return {
-    ...by,
+    ...calling,
     name,
-    post,
-    made,
     customer,
     draft,
     issue,
     checkout,
-    get: (path) => by.ask("GET", path),
-    put: (path, body) => by.ask("PUT", path, body),
-    remove: (path) => by.ask("DELETE", path),
     product: (body = {}) =>
       made("/api/v1/products", { name: `${name} product ${++count}`, tax_class_id: 1, ...body }, "product"),
     issued: async (body) => {
@@ -102,16 +87,8 @@ export const sceneOf = (n: number, by: Answering, looks: Array<Look>): Scene => 
       const reply = await checkout(id, body)
       expect([200, 201], JSON.stringify(reply.body)).toContain(reply.status)
       return reply.body.invoice
-    },
-    later: (look) => {
-      looks.push(look)
     }
   }
 }
-
-/** 422 on exactly this field. */
-export const refusedOn = (reply: Reply, ...fields: ReadonlyArray<string>): void =>
-  expect([reply.status, Object.keys(reply.body?.errors ?? {})], JSON.stringify(reply.body)).toEqual([422, fields])
-export const amounts = (invoice: any): ReadonlyArray<string> => [invoice.subtotal, invoice.tax_total, invoice.total]
 
 export const scenarios: ReadonlyArray<Scenario> = [...draftScenarios(), ...issueScenarios(), ...checkoutScenarios()]

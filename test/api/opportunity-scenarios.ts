@@ -1,6 +1,6 @@
 /** The public scenarios of opportunities, told once for whoever answers: a server on either engine, a device cut off from it. */
-import { expect } from "vitest"
 import type { Answering, Look, Reply, Scenario as Told } from "./playing.ts"
+import { type Calling, callingOf } from "./calling.ts"
 import { fulfilmentScenarios } from "./scenarios/fulfilment.ts"
 import { headerScenarios } from "./scenarios/header.ts"
 import { lineScenarios } from "./scenarios/lines.ts"
@@ -13,15 +13,8 @@ export const lineL = { name: "Line L", quantity: "2", unit_price: "50.00" }
 export type Scenario = Told<number, Scene>
 export const scenario = (n: number, title: string, run: Scenario["run"]): Scenario => ({ n, title, run })
 
-export interface Scene extends Answering {
+export interface Scene extends Calling {
   readonly subject: string
-  readonly get: (path: string) => Promise<Reply>
-  readonly post: (path: string, body?: unknown) => Promise<Reply>
-  readonly put: (path: string, body?: unknown) => Promise<Reply>
-  readonly patch: (path: string, body?: unknown) => Promise<Reply>
-  readonly remove: (path: string) => Promise<Reply>
-  /** The thing a call that must succeed answers with, by its key. */
-  readonly made: (path: string, body: unknown, key: string) => Promise<any>
   readonly deal: (body?: object) => Promise<any>
   readonly withLine: (body?: object, line?: object) => Promise<any>
   readonly quoted: (id: number) => Promise<Reply>
@@ -33,32 +26,21 @@ export interface Scene extends Answering {
   ) => Promise<{ readonly [key: string]: { readonly allowed: boolean; readonly code: string | null } }>
   readonly product: (body?: object) => Promise<any>
   readonly unit: (product_id: number) => Promise<any>
-  readonly later: (look: Look) => void
 }
 export const sceneOf = (n: number, by: Answering, looks: Array<Look>): Scene => {
   const subject = `Scenario ${String(n).padStart(3, "0")}`
   let count = 0
-  const post = (path: string, body: unknown = {}) => by.ask("POST", path, body)
-  const made: Scene["made"] = async (path, body, key) => {
-    const reply = await post(path, body)
-    expect([200, 201], JSON.stringify(reply.body)).toContain(reply.status)
-    return reply.body[key]
-  }
+  const calling = callingOf(by, looks)
+  const { made, post } = calling
   const opportunity: Scene["deal"] = (body = {}) => made(opp, { subject, store_id: 1, ...body }, "opportunity")
   const move: Scene["move"] = (id, name, body = {}) => post(`${opp}/${id}/${name}`, body)
   const quoted = (id: number) => move(id, "convert_to_quotation")
   return {
-    ...by,
+    ...calling,
     subject,
-    post,
-    made,
     deal: opportunity,
     move,
     quoted,
-    get: (path) => by.ask("GET", path),
-    put: (path, body) => by.ask("PUT", path, body),
-    patch: (path, body) => by.ask("PATCH", path, body),
-    remove: (path) => by.ask("DELETE", path),
     withLine: async (body = fourDays, line = lineL) =>
       made(`${opp}/${(await opportunity(body)).id}/items`, line, "opportunity"),
     ordered: async (id) => {
@@ -77,15 +59,8 @@ export const sceneOf = (n: number, by: Answering, looks: Array<Look>): Scene => 
     product: (body = {}) =>
       made("/api/v1/products", { name: `${subject} product ${++count}`, stock_method: 2, ...body }, "product"),
     unit: (product_id) =>
-      made("/api/v1/stock_levels", { product_id, store_id: 1, asset_number: `S${n}-${++count}` }, "stock_level"),
-    later: (look) => {
-      looks.push(look)
-    }
+      made("/api/v1/stock_levels", { product_id, store_id: 1, asset_number: `S${n}-${++count}` }, "stock_level")
   }
 }
-
-/** 422 on exactly this field. */
-export const refusedOn = (reply: Reply, field: string): void =>
-  expect([reply.status, Object.keys(reply.body?.errors ?? {})], JSON.stringify(reply.body)).toEqual([422, [field]])
 
 export const scenarios: ReadonlyArray<Scenario> = [...headerScenarios(), ...lineScenarios(), ...fulfilmentScenarios()]

@@ -1,15 +1,14 @@
 /** Payments, refunds and credit notes, told once for whoever answers (see `playing.ts`). */
 import { expect } from "vitest"
 import type { Answering, Ask, Look, Reply, Scenario as Told } from "./playing.ts"
+import { type Calling, callingOf } from "./calling.ts"
 
 export const invoices = "/api/v1/invoices"
 export const now = "2026-06-18T12:00:00.000Z"
 export type Scenario = Told<string, Scene>
 export const scenario = (n: string, title: string, run: Scenario["run"]): Scenario => ({ n, title, run })
 
-export interface Scene extends Answering {
-  readonly get: (path: string) => Promise<Reply>
-  readonly post: (path: string, body?: unknown) => Promise<Reply>
+export interface Scene extends Calling {
   /** A customer taxed at 20 % on what is of the standard class. */
   readonly customer: () => Promise<number>
   /** A draft of rows at prices; by default one of 100.00, which with tax is 120.00. */
@@ -22,7 +21,6 @@ export interface Scene extends Answering {
   readonly voided: (id: number) => Promise<Reply>
   /** The invoice with all that hangs on it. */
   readonly shown: (id: number) => Promise<any>
-  readonly later: (look: Look) => void
 }
 
 /** Organisations of class Standard pay 20 % on the standard class of products from the beginning; yen and dinars are enabled here. */
@@ -35,42 +33,36 @@ export const prepare = async (ask: Ask): Promise<void> => {
 }
 
 export const sceneOf = (n: string, by: Answering, looks: Array<Look>): Scene => {
-  const post = (path: string, body: unknown = {}): Promise<Reply> => by.ask("POST", path, body)
-  const made = async (reply: Promise<Reply>, key: string): Promise<any> => {
-    const { body, status } = await reply
-    expect([200, 201], JSON.stringify(body)).toContain(status)
-    return body[key]
-  }
+  const calling = callingOf(by, looks)
+  const { made, post } = calling
   const customer: Scene["customer"] = async () => {
     const { body } = await by.ask("GET", "/api/v1/organisation_tax_classes")
     const standard = body.organisation_tax_classes.find((one: { name: string }) => one.name === "Standard").id
     const member = { name: `Customer of ${n}`, membership_type: "organisation", sale_tax_class_id: standard }
-    return (await made(post("/api/v1/members", member), "member")).id
+    return (await made("/api/v1/members", member, "member")).id
   }
   const draft: Scene["draft"] = async (set = {}, ...rows) =>
     made(
-      post(`${invoices}?include=items`, {
+      `${invoices}?include=items`,
+      {
         member_id: await customer(),
         subject: `Scenario ${n}`,
         items: rows.length === 0 ? [{ name: "Heads", quantity: "4", unit_price: "25.00" }] : rows,
         ...set
-      }),
+      },
       "invoice"
     )
   return {
-    ...by,
-    post,
+    ...calling,
     customer,
     draft,
-    get: (path) => by.ask("GET", path),
     issued: async (set, ...rows) =>
-      made(post(`${invoices}/${(await draft(set, ...rows)).id}/issue?include=items`), "invoice"),
+      made(`${invoices}/${(await draft(set, ...rows)).id}/issue?include=items`, {}, "invoice"),
     pay: (id, amount, more = {}) => post(`${invoices}/${id}/payments`, { amount, ...more }),
     refund: (id, amount, more = {}) => post(`${invoices}/${id}/refunds`, { amount, ...more }),
     credit: (id, body = {}) => post(`${invoices}/${id}/credit_notes`, body),
     voided: (id) => post(`${invoices}/${id}/void`),
     shown: async (id) =>
-      (await by.ask("GET", `${invoices}/${id}?include=items,payments,credit_notes,credit_notes.items`)).body.invoice,
-    later: (look) => void looks.push(look)
+      (await by.ask("GET", `${invoices}/${id}?include=items,payments,credit_notes,credit_notes.items`)).body.invoice
   }
 }

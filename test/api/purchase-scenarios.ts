@@ -1,6 +1,7 @@
 /** Scenarios of purchase orders, told once for whoever answers: a server on either engine, a device cut off from it. */
 import { expect } from "vitest"
 import type { Answering, Look, Reply, Scenario as Told } from "./playing.ts"
+import { type Calling, callingOf } from "./calling.ts"
 import { orderDraftScenarios } from "./scenarios/purchase-order-drafts.ts"
 import { orderLineScenarios } from "./scenarios/purchase-order-lines.ts"
 import { orderStatusScenarios } from "./scenarios/purchase-order-status.ts"
@@ -11,14 +12,8 @@ export const opp = "/api/v1/opportunities"
 export type Scenario = Told<number, Scene>
 export const scenario = (n: number, title: string, run: Scenario["run"]): Scenario => ({ n, title, run })
 
-export interface Scene extends Answering {
+export interface Scene extends Calling {
   readonly name: string
-  readonly get: (path: string) => Promise<Reply>
-  readonly post: (path: string, body?: unknown) => Promise<Reply>
-  readonly put: (path: string, body?: unknown) => Promise<Reply>
-  readonly remove: (path: string) => Promise<Reply>
-  /** The thing a call that must succeed answers with, by its key. */
-  readonly made: (path: string, body: unknown, key: string) => Promise<any>
   /** An organisation, taxed unless said otherwise. */
   readonly supplier: (body?: object) => Promise<any>
   readonly product: (body?: object) => Promise<any>
@@ -29,7 +24,6 @@ export interface Scene extends Answering {
   readonly shown: (id: number, include?: string) => Promise<any>
   /** An opportunity with one line. */
   readonly deal: () => Promise<{ readonly id: number; readonly subject: string; readonly line: number }>
-  readonly later: (look: Look) => void
 }
 export const starts_at = "2031-09-01T09:00:00.000Z"
 export const ends_at = "2031-09-05T17:00:00.000Z"
@@ -37,12 +31,8 @@ export const hundred = { name: "Truss", unit_cost: "100.00" }
 export const sceneOf = (n: number, by: Answering, looks: Array<Look>): Scene => {
   const name = `Order ${String(n).padStart(3, "0")}`
   let count = 0
-  const post: Scene["post"] = (path, body = {}) => by.ask("POST", path, body)
-  const made: Scene["made"] = async (path, body, key) => {
-    const reply = await post(path, body)
-    expect([200, 201], JSON.stringify(reply.body)).toContain(reply.status)
-    return reply.body[key]
-  }
+  const calling = callingOf(by, looks)
+  const { made, post } = calling
   const supplier: Scene["supplier"] = (body = {}) =>
     made(
       "/api/v1/members",
@@ -64,16 +54,11 @@ export const sceneOf = (n: number, by: Answering, looks: Array<Look>): Scene => 
     )
   const send: Scene["send"] = (id, body = {}) => post(`${orders}/${id}/send`, body)
   return {
-    ...by,
+    ...calling,
     name,
-    post,
-    made,
     supplier,
     order,
     send,
-    get: (path) => by.ask("GET", path),
-    put: (path, body) => by.ask("PUT", path, body),
-    remove: (path) => by.ask("DELETE", path),
     product: (body = {}) =>
       made("/api/v1/products", { name: `${name} product ${++count}`, purchase_tax_class_id: 1, ...body }, "product"),
     sent: async (body) => {
@@ -92,17 +77,9 @@ export const sceneOf = (n: number, by: Answering, looks: Array<Look>): Scene => 
       await made(`${opp}/${id}/items`, { name: "Line", quantity: "2", unit_price: "50.00" }, "opportunity")
       const { items } = (await by.ask("GET", `${opp}/${id}?include=items`)).body.opportunity
       return { id, subject, line: items[0].id }
-    },
-    later: (look) => {
-      looks.push(look)
     }
   }
 }
-
-/** 422 on exactly this field. */
-export const refusedOn = (reply: Reply, ...fields: ReadonlyArray<string>): void =>
-  expect([reply.status, Object.keys(reply.body?.errors ?? {})], JSON.stringify(reply.body)).toEqual([422, fields])
-export const amounts = (row: any): ReadonlyArray<string> => [row.subtotal, row.tax_total, row.total]
 
 export const scenarios: ReadonlyArray<Scenario> = [
   ...orderDraftScenarios(),

@@ -1,6 +1,7 @@
 /** Deliveries from suppliers and what goes back to them, told once for whoever answers (see `playing.ts`). */
 import { expect } from "vitest"
 import type { Answering, Look, Reply, Scenario as Told } from "./playing.ts"
+import { type Calling, callingOf } from "./calling.ts"
 
 export const orders = "/api/v1/purchase_orders"
 export const now = "2026-06-18T12:00:00.000Z"
@@ -10,9 +11,7 @@ export const to = "2026-06-25T00:00:00.000Z"
 export type Scenario = Told<string, Scene>
 export const scenario = (n: string, title: string, run: Scenario["run"]): Scenario => ({ n, title, run })
 
-export interface Scene extends Answering {
-  readonly get: (path: string) => Promise<Reply>
-  readonly post: (path: string, body?: unknown) => Promise<Reply>
+export interface Scene extends Calling {
   readonly supplier: () => Promise<number>
   readonly product: (set?: object) => Promise<number>
   /** A product counted in single pieces. */
@@ -30,44 +29,30 @@ export interface Scene extends Answering {
   /** An opportunity over the window with one line of this product. */
   readonly job: (product_id: number, quantity: number, set?: object) => Promise<any>
   readonly refused: (reply: Promise<Reply>, field: string, words?: RegExp) => Promise<void>
-  readonly later: (look: Look) => void
 }
 
 export const sceneOf = (n: string, by: Answering, looks: Array<Look>): Scene => {
-  const get = (path: string): Promise<Reply> => by.ask("GET", path)
-  const post = (path: string, body: unknown = {}): Promise<Reply> => by.ask("POST", path, body)
-  const made = async (reply: Promise<Reply>, key: string): Promise<any> => {
-    const { body, status } = await reply
-    expect([200, 201], JSON.stringify(body)).toContain(status)
-    return body[key]
-  }
+  const calling = callingOf(by, looks)
+  const { get, made, post } = calling
   const supplier: Scene["supplier"] = async () =>
-    (await made(post("/api/v1/members", { name: `Supplier of ${n}`, membership_type: "organisation" }), "member")).id
+    (await made("/api/v1/members", { name: `Supplier of ${n}`, membership_type: "organisation" }, "member")).id
   const product: Scene["product"] = async (set = {}) =>
-    (await made(post("/api/v1/products", { name: `Cable of ${n}`, stock_method: 1, ...set }), "product")).id
+    (await made("/api/v1/products", { name: `Cable of ${n}`, stock_method: 1, ...set }, "product")).id
   const draft: Scene["draft"] = async (set, ...items) =>
     made(
-      post(`${orders}?include=items`, {
-        supplier_id: await supplier(),
-        subject: `Scenario ${n}`,
-        starts_at: from,
-        ends_at: to,
-        items,
-        ...set
-      }),
+      `${orders}?include=items`,
+      { supplier_id: await supplier(), subject: `Scenario ${n}`, starts_at: from, ends_at: to, items, ...set },
       "purchase_order"
     )
   return {
-    ...by,
-    get,
-    post,
+    ...calling,
     supplier,
     product,
     units: (set = {}) => product({ name: `Head of ${n}`, stock_method: 2, ...set }),
     draft,
     sent: async (set, ...items) => {
       const { id } = await draft(set, ...items)
-      return made(post(`${orders}/${id}/send?include=items`), "purchase_order")
+      return made(`${orders}/${id}/send?include=items`, {}, "purchase_order")
     },
     receive: (id, lines, more = {}) => post(`${orders}/${id}/receive`, { lines, ...more }),
     giveBack: (id, body = {}) => post(`${orders}/${id}/return`, body),
@@ -78,21 +63,19 @@ export const sceneOf = (n: string, by: Answering, looks: Array<Look>): Scene => 
       (await get(`/api/v1/stock_levels?q[product_id_eq]=${product_id}&per_page=100&sort=id`)).body.stock_levels,
     job: async (product_id, quantity, set = {}) => {
       const opportunity = await made(
-        post("/api/v1/opportunities", {
+        "/api/v1/opportunities",
+        {
           subject: `Job of ${n}`,
           store_id: 1,
           starts_at: "2026-06-21T08:00:00.000Z",
           ends_at: "2026-06-23T18:00:00.000Z",
           ...set
-        }),
+        },
         "opportunity"
       )
       const after = await made(
-        post(`/api/v1/opportunities/${opportunity.id}/items`, {
-          name: "Line",
-          item_id: product_id,
-          quantity: String(quantity)
-        }),
+        `/api/v1/opportunities/${opportunity.id}/items`,
+        { name: "Line", item_id: product_id, quantity: String(quantity) },
         "opportunity"
       )
       return { ...after, line: after.items[0] }
@@ -101,7 +84,6 @@ export const sceneOf = (n: string, by: Answering, looks: Array<Look>): Scene => 
       const { body, status } = await reply
       expect([status, Object.keys(body.errors ?? {})], JSON.stringify(body)).toEqual([422, [field]])
       expect(body.errors[field][0]).toMatch(words)
-    },
-    later: (look) => void looks.push(look)
+    }
   }
 }

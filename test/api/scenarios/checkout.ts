@@ -1,6 +1,7 @@
 /** Billing opportunities: rows, exact totals, what is left out, deposits. */
 import { expect } from "vitest"
-import { amounts, invoices, opp, refusedOn, type Scenario, scenario } from "../billing-scenarios.ts"
+import { invoices, opp, type Scenario, scenario } from "../billing-scenarios.ts"
+import { amounts, refusedOn } from "../calling.ts"
 
 const totalsOf = (deal: any): ReadonlyArray<string> => [
   deal.charge_excluding_tax_total,

@@ -1,6 +1,7 @@
 /** Cases/opportunities D, E and J to L: units out and back, shortages, claims, versions, activity. */
 import { expect } from "vitest"
-import { fourDays, opp, refusedOn, type Scenario, scenario, type Scene } from "../opportunity-scenarios.ts"
+import { fourDays, opp, type Scenario, scenario, type Scene } from "../opportunity-scenarios.ts"
+import { refusedOn } from "../calling.ts"
 
 /** An order of one line with units allocated to it. */
 const orderWith = async (s: Scene, units: number, quantity = units) => {

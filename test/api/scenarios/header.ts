@@ -1,6 +1,7 @@
 /** Cases/opportunities A to G: header, numbers, moves, what may be done, deleting, cloning, locks. */
 import { expect } from "vitest"
-import { fourDays, lineL, opp, refusedOn, type Scenario, scenario } from "../opportunity-scenarios.ts"
+import { fourDays, lineL, opp, type Scenario, scenario } from "../opportunity-scenarios.ts"
+import { refusedOn } from "../calling.ts"
 
 export const headerScenarios = (): ReadonlyArray<Scenario> => [
   scenario(1, "creating with little", async (s) => {

@@ -1,6 +1,7 @@
 /** Drafts: making them, their rows and taxes, changing and deleting them, lists. */
 import { expect } from "vitest"
-import { amounts, hundred, invoices, refusedOn, type Scenario, scenario } from "../billing-scenarios.ts"
+import { hundred, invoices, type Scenario, scenario } from "../billing-scenarios.ts"
+import { amounts, refusedOn } from "../calling.ts"
 
 const rowAmounts = ({ items }: any): ReadonlyArray<ReadonlyArray<string>> =>
   items.map((item: any) => [item.subtotal, item.tax_total, item.total])

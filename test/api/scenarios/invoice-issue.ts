@@ -1,6 +1,7 @@
 /** Issuing and voiding: numbers, due dates, what is frozen, who may. */
 import { expect } from "vitest"
-import { invoices, opp, refusedOn, type Scenario, scenario } from "../billing-scenarios.ts"
+import { invoices, opp, type Scenario, scenario } from "../billing-scenarios.ts"
+import { refusedOn } from "../calling.ts"
 
 export const issueScenarios = (): ReadonlyArray<Scenario> => [
   scenario(30, "issuing gives a number, a day and a due date", async (s) => {

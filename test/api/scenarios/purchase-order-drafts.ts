@@ -1,15 +1,7 @@
 /** Orders to suppliers as drafts: making, changing and deleting them, lists. */
 import { expect } from "vitest"
-import {
-  amounts,
-  ends_at,
-  hundred,
-  orders,
-  refusedOn,
-  type Scenario,
-  scenario,
-  starts_at
-} from "../purchase-scenarios.ts"
+import { amounts, refusedOn } from "../calling.ts"
+import { ends_at, hundred, orders, type Scenario, scenario, starts_at } from "../purchase-scenarios.ts"
 
 export const orderDraftScenarios = (): ReadonlyArray<Scenario> => [
   scenario(1, "a draft has every key, and what it comes to", async (s) => {

@@ -1,16 +1,7 @@
 /** The lines of orders: what they take from products, what they come to, and how they are changed. */
 import { expect } from "vitest"
-import {
-  amounts,
-  ends_at,
-  hundred,
-  opp,
-  orders,
-  refusedOn,
-  type Scenario,
-  scenario,
-  starts_at
-} from "../purchase-scenarios.ts"
+import { amounts, refusedOn } from "../calling.ts"
+import { ends_at, hundred, opp, orders, type Scenario, scenario, starts_at } from "../purchase-scenarios.ts"
 
 const rowAmounts = ({ items }: any): ReadonlyArray<ReadonlyArray<string>> => items.map(amounts)
 

@@ -1,6 +1,7 @@
 /** Sending and cancelling orders, who may, and who sees what they cost. */
 import { expect } from "vitest"
-import { ends_at, hundred, orders, refusedOn, type Scenario, scenario, starts_at } from "../purchase-scenarios.ts"
+import { ends_at, hundred, orders, type Scenario, scenario, starts_at } from "../purchase-scenarios.ts"
+import { refusedOn } from "../calling.ts"
 
 const header_costs = ["exchange_rate", "subtotal", "tax_total", "total"]
 const line_costs = ["unit_cost", "discount_percent", "subtotal", "tax_rate", "tax_total", "total"]

@@ -1,0 +1,42 @@
+/** What every scene has, whatever it is about: the calls of whoever answers, and looks for later. */
+import { expect } from "vitest"
+import type { Answering, Look, Reply } from "./playing.ts"
+
+export interface Calling extends Answering {
+  readonly get: (path: string) => Promise<Reply>
+  readonly post: (path: string, body?: unknown) => Promise<Reply>
+  readonly put: (path: string, body?: unknown) => Promise<Reply>
+  readonly patch: (path: string, body?: unknown) => Promise<Reply>
+  readonly remove: (path: string) => Promise<Reply>
+  /** The thing a post that must succeed answers with, by its key. */
+  readonly made: (path: string, body: unknown, key: string) => Promise<any>
+  readonly later: (look: Look) => void
+}
+
+export const callingOf = (by: Answering, looks: Array<Look>): Calling => {
+  const post: Calling["post"] = (path, body = {}) => by.ask("POST", path, body)
+  return {
+    ...by,
+    post,
+    get: (path) => by.ask("GET", path),
+    put: (path, body) => by.ask("PUT", path, body),
+    patch: (path, body) => by.ask("PATCH", path, body),
+    remove: (path) => by.ask("DELETE", path),
+    made: async (path, body, key) => {
+      const reply = await post(path, body)
+      expect([200, 201], `${path} ${JSON.stringify(reply.body)}`).toContain(reply.status)
+      return reply.body[key]
+    },
+    later: (look) => void looks.push(look)
+  }
+}
+
+/** 422 on exactly these fields. */
+export const refusedOn = (reply: Reply, ...fields: ReadonlyArray<string>): void =>
+  expect([reply.status, Object.keys(reply.body?.errors ?? {})], JSON.stringify(reply.body)).toEqual([422, fields])
+/** What a document comes to: the same columns whatever it is. */
+export const amounts = (document: {
+  readonly subtotal: string
+  readonly tax_total: string
+  readonly total: string
+}): ReadonlyArray<string> => [document.subtotal, document.tax_total, document.total]
