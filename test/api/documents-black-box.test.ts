@@ -1,6 +1,6 @@
 /** Documents from outside: rules/billing 3, the rulings, and the interface 2.8, 3.4, 4.9, 5 and 6. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { engines } from "../app.ts"
+import { type Engine, engines } from "../app.ts"
 import { formOf } from "../server/files/sending.ts"
 import { now, refusal } from "./billing-black-box.ts"
 import {
@@ -54,9 +54,9 @@ const sourceOf = (sources: Sources, type: string): object => ({
         : sources[type as "invoice" | "credit_note" | "purchase_order"]
 })
 
-const pressOf = (yard: Yard, sources: () => Sources) => {
+const pressOf = (yard: Yard, sources: Sources) => {
   const generate = (document_type: string, more: object = {}) =>
-    yard.post("/documents/generate", { ...sourceOf(sources(), document_type), document_type, ...more })
+    yard.post("/documents/generate", { ...sourceOf(sources, document_type), document_type, ...more })
   const drawn = async (document_type: string, more: object = {}): Promise<any> => {
     const got = await generate(document_type, more)
     expect(got.status, got.text).toBe(201)
@@ -75,15 +75,20 @@ const pressOf = (yard: Yard, sources: () => Sources) => {
   }
 }
 type Press = ReturnType<typeof pressOf>
+/** A yard, told what comes before all else, with one thing of each kind and a press for their documents. */
+const openPress = async (engine: Engine, before: (yard: Yard) => Promise<unknown> = async () => undefined) => {
+  const yard = await openYard(engine)
+  await before(yard)
+  const sources = await sourcesOf(yard)
+  return { yard, sources, press: pressOf(yard, sources) }
+}
 
 describe.each(engines)("A document, on %s (rules/billing 3)", (engine) => {
   let yard: Yard
   let sources: Sources
   let press: Press
   beforeAll(async () => {
-    yard = await openYard(engine)
-    sources = await sourcesOf(yard)
-    press = pressOf(yard, () => sources)
+    ;({ press, sources, yard } = await openPress(engine))
   })
   afterAll(() => yard.close())
 
@@ -285,9 +290,7 @@ describe.each(engines)("Documents in the background, on %s (rules/billing 3, rul
   let sources: Sources
   let press: Press
   beforeAll(async () => {
-    yard = await openYard(engine)
-    sources = await sourcesOf(yard)
-    press = pressOf(yard, () => sources)
+    ;({ press, sources, yard } = await openPress(engine))
   })
   afterAll(() => yard.close())
   const batch = (json: object, more = {}) =>
@@ -420,10 +423,8 @@ describe.each(engines)("What documents say, on %s (rulings, rules/billing 3)", (
   let sources: Sources
   let press: Press
   beforeAll(async () => {
-    yard = await openYard(engine)
-    await yard.put("/settings/company", { settings: { name: "Northlight Rental" } })
-    sources = await sourcesOf(yard)
-    press = pressOf(yard, () => sources)
+    const named = { settings: { name: "Northlight Rental" } }
+    ;({ press, sources, yard } = await openPress(engine, (opened) => opened.put("/settings/company", named)))
   })
   afterAll(() => yard.close())
   const read = async (type: string, more: object = {}): Promise<string> =>
@@ -578,9 +579,7 @@ describe.each(engines)("Who may do what with documents, on %s (interface 5)", (e
   let sources: Sources
   let press: Press
   beforeAll(async () => {
-    yard = await openYard(engine)
-    sources = await sourcesOf(yard)
-    press = pressOf(yard, () => sources)
+    ;({ press, sources, yard } = await openPress(engine))
   })
   afterAll(() => yard.close())
   const rights = ["view", "create", "share"].map((name) => `documents.${name}`)
@@ -668,13 +667,13 @@ describe.each(engines)("Who may do what with documents, on %s (interface 5)", (e
 
 describe.each(engines)("Documents are found, on %s (rules/billing 3)", (engine) => {
   let yard: Yard
+  let sources: Sources
+  let press: Press
   let depot: number
   const ids: { [name: string]: number } = {}
   const order = ["quote", "picks", "bill", "credit", "buys", "old"]
   beforeAll(async () => {
-    yard = await openYard(engine)
-    const sources = await sourcesOf(yard)
-    const press = pressOf(yard, () => sources)
+    ;({ press, sources, yard } = await openPress(engine))
     depot = (await yard.made("/stores", { name: "Depot" })).id
     ids["quote"] = (await press.drawn("quotation")).id
     ids["picks"] = (await press.drawn("pick_list", { store_id: depot })).id
@@ -742,9 +741,7 @@ describe.each(engines)("What others are told of documents, on %s (rules/billing 
   let sources: Sources
   let press: Press
   beforeAll(async () => {
-    yard = await openYard(engine)
-    sources = await sourcesOf(yard)
-    press = pressOf(yard, () => sources)
+    ;({ press, sources, yard } = await openPress(engine))
   })
   afterAll(() => yard.close())
   const kinds = ["document.generated", "document.finalised", "document.voided", "pdf_generated"]
@@ -816,12 +813,9 @@ describe.each(engines)(
   "The nineteen operations stand in the interface, on %s (interface 4.9, 4.12, rules/conventions)",
   (engine) => {
     let yard: Yard
-    let sources: Sources
     let press: Press
     beforeAll(async () => {
-      yard = await openYard(engine)
-      sources = await sourcesOf(yard)
-      press = pressOf(yard, () => sources)
+      ;({ press, yard } = await openPress(engine))
     })
     afterAll(() => yard.close())
 
