@@ -1,29 +1,13 @@
 /** The command line from nothing: `flightcase products show 1` on a filled replica, against a Node that does nothing. */
-import { spawnSync } from "node:child_process"
 import { join } from "node:path"
 import { enrolDevice } from "../../sync/device/device.ts"
 import { priceList } from "./journal.ts"
-import { inTurns, print, type Side } from "./measure.ts"
-import { owner_token, root, temporaryFolder } from "./processes.ts"
+import { inTurns, print } from "./measure.ts"
+import { owner_token, root, started, temporaryFolder } from "./processes.ts"
 import { onSqlite, served } from "./stage.ts"
 
 const rounds = 21
 const products = 2_000
-
-const started = (name: string, args: ReadonlyArray<string>, home: string, shows?: string): Side => ({
-  name,
-  round: async () => {
-    const begun = performance.now()
-    const { status, stdout, stderr } = spawnSync(process.execPath, args, {
-      encoding: "utf8",
-      env: { ...process.env, FLIGHTCASE_HOME: home, FLIGHTCASE_NO_BACKGROUND: "1" }
-    })
-    const seconds = (performance.now() - begun) / 1000
-    if (status !== 0 || (shows !== undefined && !stdout.includes(shows)))
-      throw new Error(`${name}: ${status} ${stdout} ${stderr}`)
-    return { seconds, count: 1 }
-  }
-})
 
 export const cli = async (): Promise<void> => {
   const home = temporaryFolder()

@@ -2,7 +2,6 @@
  * What a device does without a network. A command recorded durably in an open device, against the same bytes appended to a
  * file and forced to disk; and a read from nothing with hundreds of commands pending, against a Node that does nothing.
  */
-import { spawnSync } from "node:child_process"
 import { closeSync, fdatasyncSync, openSync, writeSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
@@ -10,7 +9,7 @@ import type { JsonObject } from "../../core/kernel/json.ts"
 import { type Device, enrolDevice, openDevice } from "../../sync/device/device.ts"
 import { priceList } from "./journal.ts"
 import { inTurns, print, type Side } from "./measure.ts"
-import { type Client, owner_token, root, temporaryFolder } from "./processes.ts"
+import { type Client, owner_token, root, started, temporaryFolder } from "./processes.ts"
 import { onSqlite, served } from "./stage.ts"
 
 const products = 2_000
@@ -143,20 +142,6 @@ const durableCommands = async (): Promise<void> => {
   }
 }
 
-const started = (name: string, args: ReadonlyArray<string>, home: string, shows?: string): Side => ({
-  name,
-  round: async () => {
-    const begun = performance.now()
-    const { status, stdout, stderr } = spawnSync(process.execPath, args, {
-      encoding: "utf8",
-      env: { ...process.env, FLIGHTCASE_HOME: home, FLIGHTCASE_NO_BACKGROUND: "1" }
-    })
-    const seconds = (performance.now() - begun) / 1000
-    if (status !== 0 || (shows !== undefined && !stdout.includes(shows)))
-      throw new Error(`${name}: ${status} ${stdout} ${stderr}`)
-    return { seconds, count: 1 }
-  }
-})
 const coldReads = async (): Promise<void> => {
   const [quiet, busy] = [temporaryFolder(), temporaryFolder()]
   await enrolled(quiet)

@@ -1,11 +1,12 @@
 /** The processes a benchmark measures and measures with; all end with this one. */
-import { type ChildProcess, fork, spawn } from "node:child_process"
+import { type ChildProcess, fork, spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import type { Load, Loaded } from "./load.ts"
+import type { Side } from "./measure.ts"
 import type { Peer } from "./peer.ts"
 
 export const root = fileURLToPath(new URL("../../", import.meta.url))
@@ -130,3 +131,19 @@ export const clientOf =
     if (response.status >= 300) throw new Error(`${method} ${path}: ${response.status} ${text}`)
     return text === "" ? undefined : JSON.parse(text)
   }
+
+/** A program run once a round, from nothing to its end; it fails unless it ends well and says `shows`. */
+export const started = (name: string, args: ReadonlyArray<string>, home: string, shows?: string): Side => ({
+  name,
+  round: async () => {
+    const begun = performance.now()
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, {
+      encoding: "utf8",
+      env: { ...process.env, FLIGHTCASE_HOME: home, FLIGHTCASE_NO_BACKGROUND: "1" }
+    })
+    const seconds = (performance.now() - begun) / 1000
+    if (status !== 0 || (shows !== undefined && !stdout.includes(shows)))
+      throw new Error(`${name}: ${status} ${stdout} ${stderr}`)
+    return { seconds, count: 1 }
+  }
+})
