@@ -1,7 +1,6 @@
 import fc from "fast-check"
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import type { CriteriaFacts } from "../../../core/pricing/criteria-match.ts"
 import {
   applyDiscountRules,
   type DiscountableLine,
@@ -9,50 +8,19 @@ import {
   type DiscountRule,
   readDiscountValue
 } from "../../../core/pricing/discounts.ts"
+import { discountRule as rule, lineFacts } from "./discountable.ts"
 
-const facts: CriteriaFacts = {
-  member_id: 7,
+const facts = lineFacts({
   "member.membership_type": "organisation",
-  "member.discount_category_id": null,
-  "member.price_category_id": null,
-  "member.tag_list": [],
-  store_id: 1,
-  product_id: 5,
   product_group_id: 2,
   product_type: "rental",
-  transaction_type: "rental",
-  quantity: "1.00",
-  chargeable_days: "1",
-  line_total: 0,
-  charge_total: 0,
-  starts_at: null,
-  ends_at: null,
-  day_of_week: null,
   state: "quotation"
-}
+})
 const line = (net: number, over: Partial<DiscountableLine> = {}): DiscountableLine => ({
   net,
   discountable: true,
   priced_by_hand: false,
   facts,
-  ...over
-})
-const rule = (id: number, over: Partial<DiscountRule> = {}): DiscountRule => ({
-  id,
-  name: `Rule ${id}`,
-  discount_type: "percentage",
-  discount_value: "10.00",
-  applies_to: "line",
-  max_discount_amount: null,
-  currency_code: null,
-  criteria: {},
-  auto_apply: true,
-  stackable: false,
-  priority: 0,
-  is_active: true,
-  valid_from: null,
-  valid_to: null,
-  store_id: null,
   ...over
 })
 const apply = (

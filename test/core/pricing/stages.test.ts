@@ -1,7 +1,5 @@
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import type { CriteriaFacts } from "../../../core/pricing/criteria-match.ts"
-import type { DiscountRule } from "../../../core/pricing/discounts.ts"
 import { priceOpportunity, type StageLine, type StagesRequest } from "../../../core/pricing/stages.ts"
 import {
   applySurcharges,
@@ -10,6 +8,7 @@ import {
   type SurchargeGroup
 } from "../../../core/pricing/surcharges.ts"
 import type { ResolvedTax } from "../../../core/pricing/tax.ts"
+import { discountRule, lineFacts } from "./discountable.ts"
 
 const surcharge = (id: number, over: Partial<Surcharge> = {}): Surcharge => ({
   id,
@@ -113,26 +112,7 @@ describe("surcharge groups", () => {
   })
 })
 
-const facts: CriteriaFacts = {
-  member_id: 7,
-  "member.membership_type": null,
-  "member.discount_category_id": null,
-  "member.price_category_id": null,
-  "member.tag_list": [],
-  store_id: 1,
-  product_id: 5,
-  product_group_id: null,
-  product_type: null,
-  transaction_type: "rental",
-  quantity: "1.00",
-  chargeable_days: "4",
-  line_total: 0,
-  charge_total: 0,
-  starts_at: null,
-  ends_at: null,
-  day_of_week: null,
-  state: null
-}
+const facts = lineFacts({ chargeable_days: "4" })
 const line = (id: number, net: number, over: Partial<StageLine> = {}): StageLine => ({
   id,
   transaction_type: "rental",
@@ -144,23 +124,7 @@ const line = (id: number, net: number, over: Partial<StageLine> = {}): StageLine
   facts,
   ...over
 })
-const tenPercent: DiscountRule = {
-  id: 1,
-  name: "Ten",
-  discount_type: "percentage",
-  discount_value: "10.00",
-  applies_to: "total",
-  max_discount_amount: null,
-  currency_code: null,
-  criteria: {},
-  auto_apply: true,
-  stackable: false,
-  priority: 0,
-  is_active: true,
-  valid_from: null,
-  valid_to: null,
-  store_id: null
-}
+const tenPercent = discountRule(1, { name: "Ten", applies_to: "total" })
 const taxOf = (id: number): ResolvedTax => ({ tax_rate_id: id, name: "Standard", percentage: "20.0000" })
 const request = (over: Partial<StagesRequest>): StagesRequest => ({
   lines: [line(11, 6000), line(12, 4000)],

@@ -2,10 +2,10 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { describe, expect, it } from "vitest"
-import { type Block, plain, type PrintDocument } from "../../../core/print/blocks.ts"
+import { type Block, plain } from "../../../core/print/blocks.ts"
 import { htmlMail, htmlPage, htmlPart } from "../../../core/print/html.ts"
 import { all, readPage, textOf } from "../../browser/page.ts"
-import { quote } from "../../server/print/samples.ts"
+import { of, quote } from "../../server/print/samples.ts"
 
 const golden = (name: string, text: string): void => {
   const path = join(import.meta.dirname, "../../fixtures/golden/print", name)
@@ -15,16 +15,6 @@ const golden = (name: string, text: string): void => {
   }
   expect(text).toBe(readFileSync(path, "utf8"))
 }
-const of = (blocks: ReadonlyArray<Block>, more: Partial<PrintDocument> = {}): PrintDocument => ({
-  format: "flightcase.document",
-  version: 1,
-  title: "Sample",
-  language: "en",
-  dated_at: "2026-11-22T09:30:00Z",
-  page: { size: "A4" },
-  blocks,
-  ...more
-})
 const symbolOf = (): string => '<svg xmlns="http://www.w3.org/2000/svg"></svg>'
 
 describe("a document as HTML", () => {

@@ -8,7 +8,7 @@ import { type Block, plain, type PrintDocument } from "../../../core/print/block
 import { makeRenderer, type Renderer } from "../../../server/print/renderer.ts"
 import { pagesOfPdf } from "./pdf-text.ts"
 import { fadingPng } from "./png.ts"
-import { quote } from "./samples.ts"
+import { of, quote } from "./samples.ts"
 
 const scope = Scope.makeUnsafe()
 let renderer: Renderer
@@ -17,16 +17,6 @@ beforeAll(async () => {
 })
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
 
-const of = (blocks: ReadonlyArray<Block>, more: Partial<PrintDocument> = {}): PrintDocument => ({
-  format: "flightcase.document",
-  version: 1,
-  title: "Sample",
-  language: "en",
-  dated_at: "2026-11-22T09:30:00Z",
-  page: { size: "A4" },
-  blocks,
-  ...more
-})
 const drawn = async (
   document: PrintDocument,
   options?: Parameters<Renderer["pdf"]>[1]

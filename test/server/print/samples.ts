@@ -31,6 +31,18 @@ const products = [
   ["Confetti 🎉 cannon ✨ électrique", 'Piñata & Friends <b>not bold</b> "quoted"']
 ] as const
 
+/** A document of just these blocks. */
+export const of = (blocks: ReadonlyArray<Block>, more: Partial<PrintDocument> = {}): PrintDocument => ({
+  format: "flightcase.document",
+  version: 1,
+  title: "Sample",
+  language: "en",
+  dated_at: "2026-11-22T09:30:00Z",
+  page: { size: "A4" },
+  blocks,
+  ...more
+})
+
 export const quote = ({ currency, language, lines, logo, watermark }: Sample): PrintDocument => {
   const scale = scaleOf(currency)
   const money = (minor: bigint): string => moneyText(fromScaled(minor, scale), currency, language)
