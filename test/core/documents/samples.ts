@@ -20,7 +20,7 @@ import { type ProductRow, products } from "../../../core/products/schema.ts"
 import { stores } from "../../../core/stores/stores.ts"
 import { scaleOf } from "../../../core/values/currency.ts"
 import { percentOfMoney } from "../../../core/values/money.ts"
-import { buyerOf, options as invoiceOptions, seller } from "../billing/paper/samples.ts"
+import { buyerOf, options as invoiceOptions, sample_goods, seller } from "../billing/paper/samples.ts"
 
 export interface SalesSample {
   readonly lines: number
@@ -35,15 +35,6 @@ export interface SalesSample {
 }
 const at = "2026-11-22T09:30:00.000Z"
 const stamps = { created_at: at, updated_at: at, deleted_at: null }
-const names = [
-  ["Robe MegaPointe", "Moving head, 470 W, in twin flight case"],
-  ["d&b V8 loudspeaker", null],
-  ["Chain hoist 500 kg, D8+", "Chain bag, control cable 20 m"],
-  ["Φωτιστικό σποτ PAR 64", null],
-  ["Прожектор следящий 2500 Вт", "С подставкой и фильтрами"],
-  ["شركة الأضواء للفعاليات", "اسم عربي مع رقم 250 وكلمة LED في الوسط"],
-  ["Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaftskabelbrücke", null]
-] as const
 export const sampleOptions = (language: string, set: Partial<PaperOptions> = {}): PaperOptions => ({
   ...invoiceOptions,
   language,
@@ -102,7 +93,7 @@ const linesOf = ({ currency, inclusive = false, lines: count }: SalesSample): Re
     if (count > 10 && n % 10 === 0)
       add({ item_type: "group", name: groups[(group - 1) % 4] ?? "Group", path: path(group) })
     const own = count > 10 ? path(group, (n % 10) + 1) : path(n + 1)
-    const [name, description] = names[n % names.length] ?? ["Lamp", null]
+    const [name, description] = sample_goods[n % sample_goods.length] ?? ["Lamp", null]
     if (n % 9 === 8) {
       add({ item_type: "text", name: "All cables and cases included.", path: own, tax_rate: null })
       continue
@@ -235,7 +226,7 @@ export const purchaseSample = ({
 }): PurchasePaper => {
   const unit = 10 ** scaleOf(currency)
   const items = Array.from({ length: count }, (_, n): PurchaseOrderItemRow => {
-    const [name, description] = names[n % names.length] ?? ["Lamp", null]
+    const [name, description] = sample_goods[n % sample_goods.length] ?? ["Lamp", null]
     const quantity = 1 + ((n * 7) % 24)
     const unit_cost = unit * (3 + ((n * 31) % 200)) + (unit === 1 ? 0 : (n * 7) % 100)
     const percent = n % 5 === 4 ? 15 : 0

@@ -4,23 +4,12 @@ import { describe, expect, it } from "vitest"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { searchFor } from "../../../core/search/answer.ts"
 import { todayFor } from "../../../core/today/today.ts"
-import { engines } from "../../app.ts"
+import { engines, owner } from "../../app.ts"
 import { plansOf } from "../../query-plan.ts"
 import { serve, type Serving } from "../../server/serving.ts"
 
 const now = "2026-06-18T12:00:00.000Z"
-const viewer = {
-  user_id: 1,
-  name: "",
-  person_id: null,
-  is_owner: true,
-  is_active: true,
-  role_ids: [],
-  permissions: new Set<string>(),
-  abilities: new Set(["*"]),
-  token_id: null
-}
-const asked = { viewer, settings: {}, now }
+const asked = { viewer: owner, settings: {}, now }
 
 /** A line that goes through a whole table, or through an index from one end to the other. */
 const isWhole = (line: string): boolean =>

@@ -8,30 +8,14 @@ import { instantOf } from "../../../core/values/time.ts"
 import { listLogs } from "../../../server/metering/logs-api.ts"
 import { dimensions, usageOf } from "../../../server/metering/usage.ts"
 import { windowOf } from "../../../server/metering/window.ts"
-import { type Engine, engines } from "../../app.ts"
+import { type Engine, engines, owner } from "../../app.ts"
 import { plansOf } from "../../query-plan.ts"
 import { serve, type Serving } from "../serving.ts"
 
 const count = 20_000
 const now_millis = Date.parse("2026-06-18T12:34:56.789Z")
 const now = instantOf(now_millis)
-const context: ViewContext = {
-  viewer: {
-    user_id: 1,
-    name: "",
-    person_id: null,
-    is_owner: true,
-    is_active: true,
-    role_ids: [],
-    permissions: new Set(),
-    abilities: new Set(),
-    token_id: null
-  },
-  settings: {},
-  now,
-  base_currency: "EUR",
-  composed: as_declared
-}
+const context: ViewContext = { viewer: owner, settings: {}, now, base_currency: "EUR", composed: as_declared }
 
 /** Thirty days of calls, one in a hundred a webhook, and their sums. */
 const fill = Effect.gen(function* () {

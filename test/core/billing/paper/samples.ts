@@ -64,7 +64,8 @@ export const options: PaperOptions = {
   logo_sha256: null
 }
 
-const products = [
+/** Goods as houses name them, in scripts a paper has to draw. */
+export const sample_goods = [
   ["Robe MegaPointe", "Moving head, 470 W, in twin flight case"],
   ["d&b V8 loudspeaker", null],
   ["Chain hoist 500 kg, D8+", "Chain bag, control cable 20 m"],
@@ -117,7 +118,7 @@ export const invoiceSample = (sample: Sample): InvoicePaper => {
     items.push(row)
   }
   for (let n = 0; n < lines; n++) {
-    const [name, description] = products[n % products.length] ?? ["Lamp", null]
+    const [name, description] = sample_goods[n % sample_goods.length] ?? ["Lamp", null]
     const later = n % 9 === 8 ? { ends_at: "2026-12-06T17:00:00.000Z" } : {}
     const price = unit * (12 + ((n * 37) % 900)) + (unit === 1 ? 0 : (n * 5) % 100)
     add({ name, description, ...later }, 1 + ((n * 7) % 24), price, with_discount && n % 3 === 0 ? 10 : 0)
