@@ -2,7 +2,7 @@
 import { type Command, Option } from "commander"
 import { withAction } from "../../program.ts"
 import { listOpportunities, withListFlags } from "./list.ts"
-import { opportunityPath, showOpportunity } from "./show.ts"
+import { declareShow, opportunityPath } from "./show.ts"
 
 export const declare = (program: Command): void => {
   const orders = program.command("orders").description("Orders by id or number; also every verb of opportunities")
@@ -10,14 +10,7 @@ export const declare = (program: Command): void => {
     withListFlags(orders.command("list").description("Orders; quotes are under flightcase quote list")),
     (context, _args, flags) => listOpportunities(context, flags, [["q[state_eq]", "2"]])
   )
-  const show = orders
-    .command("show")
-    .description("One order with its lines and sums")
-    .argument("<order>", "id or number")
-    .option("--explain", "say in words how each figure came about")
-  withAction(show, async (context, [order = ""], flags) => {
-    await showOpportunity(context, await opportunityPath(context, order), flags["explain"] === true)
-  })
+  declareShow(orders, "order")
   declareMoves(orders)
   const history = orders
     .command("history")

@@ -1,8 +1,10 @@
 /** `orders show` and `quote show`: an opportunity with its lines, costs and totals. */
+import type { Command } from "commander"
 import { isJsonObject, type JsonObject } from "../../../core/kernel/json.ts"
 import { rowIn, rowsOr } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { resolveId } from "../../resolve-id.ts"
+import { withAction } from "../../program.ts"
 import { blocksText } from "../../output/blocks.ts"
 import { columnsOf } from "../../output/columns.ts"
 import { spokenNumber } from "../../output/labels.ts"
@@ -45,6 +47,18 @@ export const opportunityPath = async (context: CommandContext, named: string): P
 
 const piecesIn = ({ pieces }: JsonObject): JsonObject =>
   isJsonObject(pieces) ? { packed: pieces["packed"] ?? 0, out: pieces["out"] ?? 0, back: pieces["back"] ?? 0 } : {}
+
+/** The verb `show` of `orders` and of `quote`, which differ in what they call an opportunity. */
+export const declareShow = (parent: Command, noun: "order" | "quote"): void => {
+  const show = parent
+    .command("show")
+    .description(`One ${noun} with its lines and sums`)
+    .argument(`<${noun}>`, "id or number")
+    .option("--explain", "say in words how each figure came about")
+  withAction(show, async (context, [named = ""], flags) => {
+    await showOpportunity(context, await opportunityPath(context, named), flags["explain"] === true)
+  })
+}
 
 /** Prints an opportunity, with --json as the API gives it; `explained` adds how its figures were worked out, in words. */
 export const showOpportunity = async (context: CommandContext, path: string, explained = false): Promise<void> => {

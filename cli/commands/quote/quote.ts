@@ -2,7 +2,7 @@
 import type { Command } from "commander"
 import { repeatable, withAction } from "../../program.ts"
 import { listOpportunities, withListFlags } from "../orders/list.ts"
-import { opportunityPath, showOpportunity } from "../orders/show.ts"
+import { declareShow } from "../orders/show.ts"
 import { addLine } from "./add.ts"
 import { convert } from "./convert.ts"
 import { newQuote } from "./new.ts"
@@ -50,14 +50,7 @@ export const declare = (program: Command): void => {
     addLine
   )
   declareChanges(quote)
-  const show = quote
-    .command("show")
-    .description("One quote with its lines and sums")
-    .argument("<quote>", "id or number")
-    .option("--explain", "say in words how each figure came about")
-  withAction(show, async (context, [named = ""], flags) => {
-    await showOpportunity(context, await opportunityPath(context, named), flags["explain"] === true)
-  })
+  declareShow(quote, "quote")
   withAction(
     quote
       .command("convert")
