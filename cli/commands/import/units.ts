@@ -1,6 +1,7 @@
 /** Numbers as other systems write them: units in the heading, currency signs, decimal commas. */
 import { exact } from "../../../core/values/decimal.ts"
 
+const in_minutes = { min: "1", mins: "1", minutes: "1", h: "60", hrs: "60", hours: "60", d: "1440", days: "1440" }
 /** Unit → what one of it is in ours: kilograms for weights, minutes for times. */
 const factors: { readonly [column: string]: { readonly [unit: string]: string } } = {
   weight: {
@@ -15,26 +16,8 @@ const factors: { readonly [column: string]: { readonly [unit: string]: string } 
     lbs: "0.45359237",
     oz: "0.028349523125"
   },
-  buffer_before_minutes: {
-    min: "1",
-    mins: "1",
-    minutes: "1",
-    h: "60",
-    hrs: "60",
-    hours: "60",
-    d: "1440",
-    days: "1440"
-  },
-  post_rent_unavailability: {
-    min: "1",
-    mins: "1",
-    minutes: "1",
-    h: "60",
-    hrs: "60",
-    hours: "60",
-    d: "1440",
-    days: "1440"
-  },
+  buffer_before_minutes: in_minutes,
+  post_rent_unavailability: in_minutes,
   buffer_percent: { "%": "1", percent: "1" }
 }
 const amounts = new Set([
