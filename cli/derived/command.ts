@@ -1,5 +1,5 @@
 /** The nouns of the API as commands, derived from the endpoint tables. */
-import { Command, Option } from "commander"
+import { type Command, Option } from "commander"
 import { catalogue } from "../../core/catalogue.ts"
 import type { Endpoint } from "../../core/kernel/endpoint.ts"
 import { resourceOf } from "../../core/kernel/endpoint.ts"
@@ -45,7 +45,7 @@ const describeGroups = (command: Command): void => {
 export const childOf = (parent: Command, word: string): Command => {
   const there = parent.commands.find((one) => one.name() === word)
   if (there !== undefined) return there
-  const child = new Command(word).copyInheritedSettings(parent).enablePositionalOptions()
+  const child = parent.createCommand(word).copyInheritedSettings(parent).enablePositionalOptions()
   if (word.includes("-")) child.alias(word.replaceAll("-", "_"))
   parent.addCommand(child)
   return child
