@@ -1,8 +1,8 @@
 /** How commands are declared: commander, with the global flags on every verb and one way to run an action. */
 import { constants } from "node:os"
-import { Command, Option } from "commander"
+import { Command, Option, type ParseOptionsResult } from "commander"
 import { type CommandContext, type Globals, openContext } from "./context.ts"
-import { exit_codes } from "./exit-codes.ts"
+import { exit_codes, usageError } from "./exit-codes.ts"
 import { printErr, printOut } from "./output/out.ts"
 
 /** What a verb does; a number is its exit code, nothing is 0. */
@@ -44,9 +44,36 @@ export const withGlobals = (command: Command): Command => {
   return command
 }
 
+/** Commands in which a flag is no value of the flag before it: `--name --plan` would name something "--plan". */
+class StrictCommand extends Command {
+  override createCommand(name?: string): Command {
+    return new StrictCommand(name)
+  }
+  override parseOptions(words: Array<string>): ParseOptionsResult {
+    refuseFlagsAsValues(this, words)
+    return super.parseOptions(words)
+  }
+}
+/** Looks at the words up to those of an inner command, which looks at its own. */
+const refuseFlagsAsValues = ({ commands, options }: Command, words: ReadonlyArray<string>): void => {
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at] ?? ""
+    if (word === "--" || commands.some((one) => one.name() === word || one.aliases().includes(word))) return
+    const option = options.find(({ long, short }) => long === word || short === word)
+    if (option?.required !== true) continue
+    at++
+    const value = words[at]
+    if (value?.startsWith("--") === true)
+      throw usageError(
+        `${word} wants a value, and what follows is ${value}.`,
+        `If that is its value, write ${option.long ?? word}=${value}.`
+      )
+  }
+}
+
 export const makeProgram = (): Command => {
   ended = undefined
-  return withGlobals(new Command("flightcase"))
+  return withGlobals(new StrictCommand("flightcase"))
     .enablePositionalOptions()
     .exitOverride()
     .configureOutput({ writeOut: printOut, writeErr: printErr, outputError: () => {} })

@@ -10,10 +10,17 @@ export interface Choice<T> {
   readonly value: T
 }
 
+/** What is wrong with an answer; undefined for a good one. */
+export type Check = (text: string) => string | undefined
+const validated =
+  (check: Check | undefined) =>
+  (text: string): string | true =>
+    oneLine(check?.(text.trim()) ?? "") || true
+
 /** A line of text; asked again while `check` gives a complaint. An empty text is an answer. */
 export const promptText = async (
   message: string,
-  options: { readonly default?: string; readonly check?: (text: string) => string | undefined } = {}
+  options: { readonly default?: string; readonly check?: Check } = {}
 ): Promise<string> =>
   (
     await prompt([
@@ -22,14 +29,18 @@ export const promptText = async (
         name: "answer",
         message: oneLine(message),
         ...(options.default === undefined ? {} : { default: oneLine(options.default) }),
-        validate: (text: string) => oneLine(options.check?.(text.trim()) ?? "") || true
+        validate: validated(options.check)
       }
     ])
   ).answer.trim()
 
 /** A line that nobody looking on can read. */
-export const promptSecret = async (message: string): Promise<string> =>
-  (await prompt([{ type: "password", name: "answer", message: oneLine(message), mask: "*" }])).answer.trim()
+export const promptSecret = async (message: string, check?: Check): Promise<string> =>
+  (
+    await prompt([
+      { type: "password", name: "answer", message: oneLine(message), mask: "*", validate: validated(check) }
+    ])
+  ).answer.trim()
 
 export const confirm = async (message: string): Promise<boolean> =>
   (await prompt([{ type: "confirm", name: "answer", message: oneLine(message), default: false }])).answer

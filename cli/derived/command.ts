@@ -1,6 +1,7 @@
 /** The nouns of the API as commands, derived from the endpoint tables. */
-import { Command, Option } from "commander"
+import { Argument, type Command, Option } from "commander"
 import { catalogue } from "../../core/catalogue.ts"
+import { document_types } from "../../core/documents/types.ts"
 import type { Endpoint } from "../../core/kernel/endpoint.ts"
 import { resourceOf } from "../../core/kernel/endpoint.ts"
 import { withAction, repeatable } from "../program.ts"
@@ -45,18 +46,27 @@ const describeGroups = (command: Command): void => {
 export const childOf = (parent: Command, word: string): Command => {
   const there = parent.commands.find((one) => one.name() === word)
   if (there !== undefined) return there
-  const child = new Command(word).copyInheritedSettings(parent).enablePositionalOptions()
+  const child = parent.createCommand(word).copyInheritedSettings(parent).enablePositionalOptions()
   if (word.includes("-")) child.alias(word.replaceAll("-", "_"))
   parent.addCommand(child)
   return child
 }
 
+/** Parts of addresses that name no row, but are one of a few words. */
+const path_words: { readonly [path: string]: ReadonlyArray<string> | undefined } = {
+  "/api/v1/settings/{group}": Object.keys(catalogue.settings),
+  "/api/v1/document_types/{type}": Object.keys(document_types)
+}
 const listsArchived = (endpoint: Endpoint): boolean =>
   catalogue.resources.some((resource) => resource.lists_archived && resource.plural === resourceOf(endpoint))
 const addVerb = (command: Command, verb: Verb): ReadonlyArray<Flag> => {
   const { endpoint } = verb
   command.description(`${endpoint.summary} (${endpoint.method} ${endpoint.path})`).summary(endpoint.summary)
-  for (const param of verb.params) command.argument(`<${argumentName(endpoint, param)}>`)
+  for (const param of verb.params) {
+    const words = path_words[`${endpoint.path.split(`{${param}}`)[0]}{${param}}`]
+    const argument = new Argument(`<${argumentName(endpoint, param)}>`)
+    command.addArgument(words === undefined ? argument : withValues(argument, { words }))
+  }
   const flags = flagsOf(endpoint.fields, endpoint.mode)
   for (const flag of flags) {
     const values = valuesFor(flag.field)

@@ -5,7 +5,7 @@ import type { Json } from "../../core/kernel/json.ts"
 import { scaleOf } from "../../core/values/currency.ts"
 import { usageError } from "../exit-codes.ts"
 import { kebab } from "./names.ts"
-import type { OptionValues } from "./option-values.ts"
+import type { OfferedValues } from "./option-values.ts"
 
 export interface Flag {
   /** `--product-group-id` */
@@ -52,7 +52,7 @@ export const placeholder = (field: Field): string => {
 const short = (words: ReadonlyArray<string>): string =>
   words.length <= 4 ? words.join("|") : `${words.slice(0, 3).join("|")}|…`
 /** What completion offers as values of a field's flag. */
-export const valuesFor = ({ type }: Field): OptionValues => {
+export const valuesFor = ({ type }: Field): OfferedValues => {
   const one = type.kind === "list" ? type.of.type : type
   switch (one.kind) {
     case "ref":

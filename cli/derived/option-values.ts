@@ -1,15 +1,18 @@
-/** What completion offers as values of a flag, noted where the flag is made: commander checks what it calls choices. */
-import type { Option } from "commander"
+/**
+ * What completion offers as values of a flag or of a word that is no flag, noted where either is made: commander checks
+ * what it calls choices, in words of its own.
+ */
+import type { Argument, Option } from "commander"
 
-export interface OptionValues {
+export interface OfferedValues {
   /** The table whose rows it names. */
   readonly table?: string
   /** Words it may be. */
   readonly words?: ReadonlyArray<string>
 }
-const noted = new WeakMap<Option, OptionValues>()
-export const withValues = (option: Option, values: OptionValues): Option => {
-  noted.set(option, values)
-  return option
+const noted = new WeakMap<Option | Argument, OfferedValues>()
+export const withValues = <T extends Option | Argument>(made: T, values: OfferedValues): T => {
+  noted.set(made, values)
+  return made
 }
-export const valuesOfOption = (option: Option): OptionValues => noted.get(option) ?? {}
+export const valuesOf = (made: Option | Argument): OfferedValues => noted.get(made) ?? {}

@@ -1,6 +1,7 @@
 /** Reading what somebody sent: body → values of declared fields, or errors that name the field and the way out. */
 import { keyInAnyCase, type Field, type Fields, type FieldType, type TextFormat } from "./field.ts"
 import { isJsonObject, type Json, type JsonObject } from "./json.ts"
+import { isCountry } from "../values/country.ts"
 import { isCurrency, normaliseCurrency } from "../values/currency.ts"
 import { parseDecimal } from "../values/decimal.ts"
 import { parseMoney } from "../values/money.ts"
@@ -257,7 +258,7 @@ const formats: { readonly [F in TextFormat]: { readonly test: (value: string) =>
     words: "an IANA time zone such as Europe/London"
   },
   currency: { test: (value) => isCurrency(value.toUpperCase()), words: "a known ISO 4217 currency code" },
-  country: matches(/^[A-Za-z]{2}$/, "a two-letter ISO 3166 country code"),
+  country: { test: (value) => isCountry(value.toUpperCase()), words: "a known ISO 3166 country code such as GB" },
   smtp: { test: (value) => Result.isSuccess(parseSmtpUrl(value)), words: smtp_url_form },
   peppol: matches(/^\d{4}:\S{1,50}$/, "an id in Peppol such as 0088:1234567890128"),
   slug: matches(/^[a-z0-9]+(-[a-z0-9]+)*$/, "lower-case words joined by hyphens")

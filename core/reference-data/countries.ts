@@ -5,7 +5,7 @@ import { createdEvent, crudResource } from "../kernel/crud-resource.ts"
 import { resource } from "../kernel/resource.ts"
 import { visible_to_all } from "../kernel/visibility.ts"
 import { table } from "../kernel/table.ts"
-import { countries as known_countries } from "./country-list.ts"
+import { countries as known_countries } from "../values/country.ts"
 
 const fields = {
   code: text({ max: 2, computed: true }),

@@ -1,7 +1,8 @@
 /** `api`: any operation by method and path, answered exactly as the server would. */
-import { type Command, Option } from "commander"
+import { Argument, type Command, Option } from "commander"
 import { isJsonObject, type Json } from "../../../core/kernel/json.ts"
 import type { CommandContext } from "../../context.ts"
+import { withValues } from "../../derived/option-values.ts"
 import { usageError } from "../../exit-codes.ts"
 import { jsonArgument } from "../../input.ts"
 import { printAnswer, notePending } from "../../output/print.ts"
@@ -14,7 +15,7 @@ export const declare = (program: Command): void => {
   const api = program
     .command("api")
     .description("Any operation of the API; prints the body as JSON")
-    .argument("<method>", methods.join(", "))
+    .addArgument(withValues(new Argument("<method>", methods.join(", ")), { words: methods }))
     .argument("<path>", "such as /api/v1/products; /api/v1 may be left out")
     .addOption(repeatable("-q, --q <name=value>", "a part of the query string, such as name_cont=truss or page=2"))
     .addOption(new Option("-d, --data <json>", "the body: JSON, @FILE or @-"))

@@ -2,17 +2,10 @@
 import type { Command, Option } from "commander"
 import type { AllCommands } from "../../command-types.ts"
 import type { CommandContext } from "../../context.ts"
-import { valuesOfOption } from "../../derived/option-values.ts"
+import { valuesOf } from "../../derived/option-values.ts"
 import { firstWord } from "../../first-word.ts"
 import { oneLine } from "../../output/text.ts"
 import { makeProgram } from "../../program.ts"
-
-const methods = ["GET", "POST", "PUT", "PATCH", "DELETE"]
-/** Values of arguments that are one of a few words. */
-const argument_words: { readonly [command: string]: { readonly [argument: string]: ReadonlyArray<string> } } = {
-  completion: { shell: ["bash", "zsh", "fish"] },
-  api: { method: methods }
-}
 
 /** `context`: undefined where no replica answers for what is being typed. */
 export const candidates = async (
@@ -36,7 +29,7 @@ export const candidates = async (
   const argument = command.registeredArguments[operands] ?? lastVariadic(command)
   const inner = operands === 0 ? command.commands.map((child) => child.name()) : []
   if (argument === undefined) return matching(inner, current)
-  const words = argument_words[command.name()]?.[argument.name()]
+  const { words } = valuesOf(argument)
   return [
     ...matching([...inner, ...(words ?? [])], current),
     ...(words === undefined ? await namesOf(context, await tableNamed(argument.name()), current) : [])
@@ -67,7 +60,7 @@ const valueWords = async (
 }
 const wordsOf = async (option: Option, typed: string, context: CommandContext | undefined) => {
   if (option.argChoices !== undefined) return matching(option.argChoices, typed)
-  const { table, words } = valuesOfOption(option)
+  const { table, words } = valuesOf(option)
   if (words !== undefined) return matching(words, typed)
   return namesOf(context, table ?? (await tableNamed(option.long ?? "")), typed)
 }

@@ -1,8 +1,9 @@
 /** `completion`: scripts for shells, which ask this command for the words that may follow. */
-import type { Command } from "commander"
+import { Argument, type Command } from "commander"
 import type { AllCommands } from "../../command-types.ts"
 import { type CommandContext, openContext } from "../../context.ts"
 import { usageError } from "../../exit-codes.ts"
+import { withValues } from "../../derived/option-values.ts"
 import { withAction } from "../../program.ts"
 import { forBash, readLine } from "./line.ts"
 import { scripts } from "./scripts.ts"
@@ -11,7 +12,7 @@ export const declare = (program: Command, all: AllCommands): void => {
   const completion = program
     .command("completion")
     .description("Completion for a shell: source <(flightcase completion bash)")
-    .argument("<shell>", "bash, zsh or fish")
+    .addArgument(withValues(new Argument("<shell>", "bash, zsh or fish"), { words: Object.keys(scripts) }))
     .argument("[words...]")
     .addHelpText(
       "after",

@@ -1,9 +1,10 @@
 /** `import`: price lists into a running server, in batches, with a verdict for every row. */
 import { createHash } from "node:crypto"
-import { type Command, Option } from "commander"
+import { Argument, type Command, Option } from "commander"
 import type { Json } from "../../../core/kernel/json.ts"
 import { plainJson, rowsIn } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
+import { withValues } from "../../derived/option-values.ts"
 import { exit_codes, usageError } from "../../exit-codes.ts"
 import { homeFolder, privateFolder } from "../../profile-folder.ts"
 import { recordText } from "../../output/table.ts"
@@ -24,7 +25,9 @@ export const declare = (program: Command): void => {
     .description(
       "Products, rates or members from CSV or JSON, the same again changes nothing; or an export into an empty server"
     )
-    .argument("<kind>", "products, rates, members or all")
+    .addArgument(
+      withValues(new Argument("<kind>", "products, rates, members or all"), { words: [...Object.keys(kinds), "all"] })
+    )
     .argument(
       "[file]",
       "CSV (comma, semicolon or tab; a heading) or JSON; - for standard input; for all: the folder of an export"

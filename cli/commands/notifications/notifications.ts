@@ -1,5 +1,7 @@
 /** `notifications`: what people are told of, as tables of on and off. The verbs of the API's noun are added. */
-import type { Command } from "commander"
+import { Argument, type Command } from "commander"
+import { notificationTypes } from "../../../core/notifications/types.ts"
+import { withValues } from "../../derived/option-values.ts"
 import { withAction } from "../../program.ts"
 
 const channels = [
@@ -24,7 +26,15 @@ export const declare = (program: Command): void => {
   const set = notifications
     .command("set")
     .description("Change what you are told of; what is not named stays as it is")
-    .argument("<types...>", "invoice.overdue, activity.assigned …: flightcase notifications preferences lists them")
+    .addArgument(
+      withValues(
+        new Argument(
+          "<types...>",
+          "invoice.overdue, activity.assigned …: flightcase notifications preferences lists them"
+        ),
+        { words: notificationTypes.map(({ key }) => key) }
+      )
+    )
   for (const [channel, words] of channels)
     set.option(`--${channel}`, `tell of it ${words}`).option(`--no-${channel}`, `not ${words}`)
   withAction(

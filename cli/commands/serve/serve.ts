@@ -10,7 +10,7 @@ At the server's own machine, with the same environment:
   flightcase serve                  serve until a signal ends it
   flightcase serve recover-owner    a new token for the owner, where theirs is lost; the server may go on running
   flightcase import all FOLDER      bring an export into an empty server
-  GET /api/v1/health                whether it works; /metrics for what watches it
+  GET /api/v1/system/health         whether it works; /metrics for what watches it
 `
 
 export const declare = (program: Command): void => {

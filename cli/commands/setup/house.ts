@@ -7,7 +7,9 @@ import { decoderOf } from "../../answers.ts"
 import { CliError, exit_codes, usageError } from "../../exit-codes.ts"
 import { type Flags, listFlag, textFlag } from "../../program.ts"
 
-const text = Schema.optionalKey(Schema.String)
+/** The server leaves out spaces at both ends too, and what is compared with what it has must be the same. */
+const said = Schema.Trim
+const text = Schema.optionalKey(said)
 const company = Schema.Struct({
   name: text,
   street: text,
@@ -22,9 +24,9 @@ const company = Schema.Struct({
   tax_number: text,
   registration_number: text
 })
-const tax = Schema.Struct({ name: Schema.String, rate: Schema.String, standard: Schema.optionalKey(Schema.Boolean) })
+const tax = Schema.Struct({ name: said, rate: said, standard: Schema.optionalKey(Schema.Boolean) })
 const store = Schema.Struct({
-  name: Schema.String,
+  name: said,
   street: text,
   city: text,
   postcode: text,
@@ -34,9 +36,9 @@ const store = Schema.Struct({
   phone: text
 })
 const person = Schema.Struct({
-  name: Schema.String,
-  email: Schema.String,
-  roles: Schema.Array(Schema.String),
+  name: said,
+  email: said,
+  roles: Schema.Array(said),
   invite: Schema.optionalKey(Schema.Boolean)
 })
 const mail = Schema.Struct({ sender_name: text, sender_address: text, reply_to: text, smtp_url: text })
@@ -47,7 +49,7 @@ const house = Schema.Struct({
   stores: Schema.optionalKey(Schema.Array(store)),
   people: Schema.optionalKey(Schema.Array(person)),
   logo: text,
-  numbers: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
+  numbers: Schema.optionalKey(Schema.Record(Schema.String, said)),
   mail: Schema.optionalKey(mail)
 })
 export type House = typeof house.Type
@@ -147,31 +149,83 @@ const companyFlags: { readonly [flag: string]: keyof Company } = {
 }
 /** The house that flags describe. */
 export const houseOfFlags = (flags: Flags): House => {
-  const company_given: JsonObject = Object.fromEntries(
-    Object.entries(companyFlags).flatMap(([flag, field]) => {
-      const given = textFlag(flags, flag)
-      return given === undefined ? [] : [[field, given]]
-    })
-  )
+  const company_given = textFlags(flags, companyFlags)
   const taxes = listFlag(flags, "tax").map((given, at): Tax => ({ ...pairOf("--tax", given), standard: at === 0 }))
   const stores = listFlag(flags, "store").map((name): StorePlace => ({ name }))
   const people = listFlag(flags, "person").map(personOf)
   const numbers = listFlag(flags, "prefix").map((given) => pairOf("--prefix", given))
-  const [logo, sender_address, smtp_url] = ["logo", "mailFrom", "smtp"].map((name) => textFlag(flags, name))
-  const mail_given = {
-    ...(sender_address === undefined ? {} : { sender_address }),
-    ...(smtp_url === undefined ? {} : { smtp_url })
-  }
-  return {
-    ...(Object.keys(company_given).length === 0 ? {} : { company: company_given as Company }),
+  const twice = firstTwice(numbers.map(({ name }) => name))
+  if (twice !== undefined) throw usageError(`--prefix gives ${twice} twice.`, "Give each kind of number one prefix.")
+  const mail_given = textFlags(flags, { mailFrom: "sender_address", smtp: "smtp_url" })
+  return decode({
+    ...(Object.keys(company_given).length === 0 ? {} : { company: company_given }),
     ...(taxes.length === 0 ? {} : { taxes }),
     ...(stores.length === 0 ? {} : { stores }),
     ...(people.length === 0 ? {} : { people }),
-    ...(logo === undefined ? {} : { logo }),
+    ...textFlags(flags, { logo: "logo" }),
     ...(numbers.length === 0 ? {} : { numbers: Object.fromEntries(numbers.map(({ name, rate }) => [name, rate])) }),
     ...(Object.keys(mail_given).length === 0 ? {} : { mail: mail_given })
+  })
+}
+const textFlags = (flags: Flags, fields: { readonly [flag: string]: string }): JsonObject =>
+  Object.fromEntries(
+    Object.entries(fields).flatMap(([flag, field]) => {
+      const given = textFlag(flags, flag)
+      return given === undefined ? [] : [[field, given]]
+    })
+  )
+/** The first of the names that comes a second time. */
+export const firstTwice = (names: ReadonlyArray<string>): string | undefined =>
+  names.find((name, at) => names.indexOf(name) !== at)
+
+/** What flags say comes before what a file says, field by field: taxes and stores by name, people by address. */
+export const withFlags = (file: House, flags: House): House => {
+  const { company, mail, numbers, people, stores, taxes } = flags
+  const names_usual = file.taxes?.some(({ standard }) => standard === true) === true
+  return {
+    ...file,
+    ...flags,
+    ...(company === undefined ? {} : { company: { ...file.company, ...company } }),
+    ...(mail === undefined ? {} : { mail: { ...file.mail, ...mail } }),
+    ...(numbers === undefined ? {} : { numbers: { ...file.numbers, ...numbers } }),
+    ...(stores === undefined ? {} : { stores: joined(file.stores, stores, ({ name }) => name) }),
+    // The first flag is the usual tax, unless the file says which one is.
+    ...(taxes === undefined
+      ? {}
+      : {
+          taxes: joined(
+            file.taxes,
+            names_usual ? taxes.map(({ name, rate }): Tax => ({ name, rate })) : taxes,
+            ({ name }) => name
+          )
+        }),
+    ...(people === undefined ? {} : { people: joined(file.people, people, addressOf, withRoles) })
   }
 }
+export const addressOf = ({ email }: Person): string => email.toLowerCase()
+/** A person named without roles keeps those of the file. */
+const withRoles = (before: Person, after: Person): Person => ({
+  ...before,
+  ...after,
+  roles: after.roles.length === 0 ? before.roles : after.roles
+})
+/** One named twice among `after` stays there a second time, so that it can be refused. */
+const joined = <T>(
+  before: ReadonlyArray<T> = [],
+  after: ReadonlyArray<T>,
+  keyOf: (one: T) => string,
+  both: (before: T, after: T) => T = (one, other) => ({ ...one, ...other })
+): ReadonlyArray<T> => {
+  const found = before.map((one) => after.find((other) => keyOf(other) === keyOf(one)))
+  return [
+    ...before.map((one, at) => {
+      const other = found[at]
+      return other === undefined ? one : both(one, other)
+    }),
+    ...after.filter((one) => !found.includes(one))
+  ]
+}
+
 const pairOf = (flag: string, given: string): { readonly name: string; readonly rate: string } => {
   const at = given.lastIndexOf("=")
   if (at <= 0) throw usageError(`${flag} wants NAME=VALUE, and ${JSON.stringify(given)} is none.`)

@@ -18,6 +18,8 @@ export interface Present {
   readonly logo: JsonObject | undefined
 }
 
+export const machineZone = (): string => new Intl.DateTimeFormat().resolvedOptions().timeZone
+
 export const atServer = async (
   context: CommandContext,
   method: string,

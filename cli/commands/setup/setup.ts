@@ -6,10 +6,9 @@ import type { CommandContext } from "../../context.ts"
 import { CliError, exit_codes, usageError } from "../../exit-codes.ts"
 import { column, tableText } from "../../output/table.ts"
 import { type Flags, repeatable, textFlag, withAction } from "../../program.ts"
-import { example, type House, houseFrom, houseOfFlags } from "./house.ts"
-import { type Present, presentAt } from "./present.ts"
-import { type SetupStep, stepsFor } from "./steps.ts"
-import { machineZone } from "./wizard.ts"
+import { example, type House, houseFrom, houseOfFlags, withFlags } from "./house.ts"
+import { machineZone, type Present, presentAt } from "./present.ts"
+import type { SetupStep } from "./steps.ts"
 
 const next_commands: ReadonlyArray<readonly [command: string, says: string]> = [
   ["flightcase import products FILE", "the price list, from CSV or JSON"],
@@ -52,7 +51,7 @@ const setup = async (context: CommandContext, flags: Flags): Promise<void> => {
   if (flags["example"] === true) return context.print(`${JSON.stringify(example, null, 2)}\n`)
   const file = textFlag(flags, "file")
   const by_flags = houseOfFlags(flags)
-  const given = file === undefined ? by_flags : { ...(await houseOfFile(file)), ...by_flags }
+  const given = file === undefined ? by_flags : withFlags(await houseOfFile(file), by_flags)
   const is_given = Object.keys(given).length > 0
   const is_plan = context.options.plan === true
   if (!is_given && !context.interactive && !is_plan)
@@ -61,18 +60,35 @@ const setup = async (context: CommandContext, flags: Flags): Promise<void> => {
       way_out: "flightcase setup --example prints a file; flightcase setup --help lists the flags."
     })
   const present = await presentAt(context)
-  const house = is_given
-    ? withZone(context, given, present)
-    : is_plan
-      ? presentHouse(present)
-      : await (await import("./wizard.ts")).askedHouse(context, present)
+  if (is_given) return setUp(context, withZone(context, given, present), present)
+  if (is_plan) {
+    const { stepsFor } = await import("./steps.ts")
+    return told(context, await stepsFor(context, presentHouse(present), present), "plan")
+  }
+  const asked = await (await import("./wizard.ts")).askedHouse(context, present)
+  try {
+    await setUp(context, asked, present, true)
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error
+    throw new CliError(error.code, error.message, {
+      errors: error.errors,
+      way_out: [error.way_out, await kept(asked)].filter((one) => one !== undefined).join(" "),
+      cause: error
+    })
+  }
+}
+const kept = async (house: House): Promise<string> => (await import("./answers.ts")).keepAnswers(house)
+
+const setUp = async (context: CommandContext, house: House, present: Present, asks_first = false): Promise<void> => {
+  const [{ refuseWrong }, { stepsFor }] = await Promise.all([import("./rules.ts"), import("./steps.ts")])
+  refuseWrong(house, present)
   const steps = await stepsFor(context, house, present)
+  if (context.options.plan === true) return told(context, steps, "plan")
   const due = steps.filter((one) => !one.is_set)
-  if (is_plan) return told(context, steps, "plan")
-  if (!is_given && due.length > 0) {
+  if (asks_first && due.length > 0) {
     showSteps(context, steps)
     const { confirm } = await import("../../prompt.ts")
-    if (!(await confirm("Set it up like this?"))) return context.note("Left as it is.")
+    if (!(await confirm("Set it up like this?"))) return context.note(`Left as it is. ${await kept(house)}`)
   }
   for (const [at, one] of due.entries()) await carriedOut(one, at, due)
   told(context, steps, "done")

@@ -1,14 +1,15 @@
 /** What is to be done to set a server up as a house says, and what is so already. Setting it up again does nothing. */
-import { readFile } from "node:fs/promises"
+import { readFileSync } from "node:fs"
+import { basename } from "node:path"
 import { Result } from "effect"
 import type { Json, JsonObject } from "../../../core/kernel/json.ts"
 import { readPicture } from "../../../core/print/picture.ts"
-import { nearest } from "../../../core/values/nearest.ts"
 import type { CommandContext } from "../../context.ts"
 import { CliError, exit_codes } from "../../exit-codes.ts"
 import { localFile } from "../../input.ts"
-import { type House, numbered, type Person, type StorePlace, type Tax } from "./house.ts"
+import type { House, Person, StorePlace, Tax } from "./house.ts"
 import { atServer, type Present } from "./present.ts"
+import { asStored, parts, prefixes, settingsOf } from "./rules.ts"
 
 export interface SetupStep {
   readonly part: "company" | "taxes" | "stores" | "people" | "logo" | "numbers" | "mail"
@@ -26,17 +27,15 @@ const step = (
   carryOut: (() => Promise<unknown>) | undefined
 ): SetupStep => ({ part, what, value, is_set: carryOut === undefined, carryOut })
 
-const invalid = (field: string, message: string, way_out?: string): CliError =>
-  new CliError(exit_codes.invalid, message, { errors: { [field]: [message] }, way_out })
+const invalid = (field: string, message: string): CliError =>
+  new CliError(exit_codes.invalid, message, { errors: { [field]: [message] } })
 
-/** All of it is checked before anything is written. Exit 5 naming the field. */
 export const stepsFor = async (
   context: CommandContext,
   house: House,
   present: Present
 ): Promise<ReadonlyArray<SetupStep>> => {
-  check(house, present)
-  const { company = {}, logo, mail = {}, numbers = {}, people = [], prices_include_tax, taxes = [] } = house
+  const { company = {}, logo, mail = {}, numbers, people = [], prices_include_tax, taxes = [] } = house
   return [
     ...currencyEnabled(context, company.base_currency, present),
     ...settingSteps(context, "company", "company", { ...company }, present),
@@ -49,53 +48,11 @@ export const stepsFor = async (
     ),
     ...taxes.flatMap((tax) => taxSteps(context, tax, present)),
     ...withZones(house, present).map((one, at) => storeStep(context, one, at, present)),
-    ...settingSteps(
-      context,
-      "numbers",
-      "numbering",
-      Object.fromEntries(Object.entries(numbers).map(([kind, prefix]) => [`${kind}.prefix`, prefix])),
-      present
-    ),
+    ...settingSteps(context, "numbers", "numbering", prefixes(numbers), present),
     ...settingSteps(context, "mail", "mail", { ...mail }, present),
     ...(logo === undefined ? [] : [await logoStep(context, logo, present)]),
     ...people.map((one) => personStep(context, one, present))
   ]
-}
-
-export const isZone = (zone: string): boolean => {
-  try {
-    return new Intl.DateTimeFormat("en", { timeZone: zone }).resolvedOptions().timeZone !== ""
-  } catch {
-    return false
-  }
-}
-/** What is wrong with a currency; undefined for one that the server knows. */
-export const currencyProblem = (code: string, { currencies }: Present): string | undefined => {
-  const codes = currencies.map((one) => String(one["code"]))
-  if (codes.includes(code)) return undefined
-  const guess = nearest(code.toUpperCase(), codes)
-  return `There is no currency ${code}${guess === undefined ? "." : `; did you mean ${guess}?`}`
-}
-const check = (house: House, present: Present): void => {
-  const { base_currency, timezone } = house.company ?? {}
-  const problem = base_currency === undefined ? undefined : currencyProblem(base_currency, present)
-  if (problem !== undefined) throw invalid("company.base_currency", problem, "flightcase currencies list shows them.")
-  const zones = [timezone, ...(house.stores ?? []).map((one) => one.timezone)]
-  for (const zone of zones)
-    if (zone !== undefined && !isZone(zone))
-      throw invalid("company.timezone", `There is no time zone ${zone}.`, "Name one such as Europe/London.")
-  for (const { name, rate } of house.taxes ?? [])
-    if (!/^\d{1,3}(\.\d{1,4})?$/.test(rate) || Number(rate) > 100)
-      throw invalid("taxes", `The rate of ${name} must be a percentage such as 20 or 5.5, and ${rate} is none.`)
-  for (const kind of Object.keys(house.numbers ?? {}))
-    if (!numbered.some((one) => one === kind))
-      throw invalid("numbers", `There is no number ${kind}; there are ${numbered.join(", ")}.`)
-  const roles = present.roles.map((one) => String(one["name"]))
-  for (const person of house.people ?? []) {
-    const unknown = person.roles.find((one) => !roles.includes(one))
-    if (unknown !== undefined)
-      throw invalid("people", `There is no role ${unknown} for ${person.name}; there are ${roles.join(", ")}.`)
-  }
 }
 
 const shown = (value: Json | undefined): string =>
@@ -107,9 +64,10 @@ const settingSteps = (
   context: CommandContext,
   part: SetupStep["part"],
   group: string,
-  values: JsonObject,
+  given: JsonObject,
   { settings }: Present
 ): ReadonlyArray<SetupStep> => {
+  const values = asStored(settingsOf(group), given)
   const now = settings[group] ?? {}
   const due = Object.entries(values).filter(([key, value]) => now[key] !== value)
   // One request for all of a group: they hold together, or none of them.
@@ -204,7 +162,7 @@ const storeStep = (context: CommandContext, place: StorePlace, at: number, { sto
   const row = named ?? only
   if (row === undefined)
     return step("stores", "store", place.name, () => atServer(context, "POST", "stores", { ...place }))
-  const due = Object.entries(place).filter(([key, value]) => row[key] !== value)
+  const due = Object.entries(asStored(parts.stores, { ...place })).filter(([key, value]) => row[key] !== value)
   return step(
     "stores",
     "store",
@@ -242,13 +200,24 @@ const personStep = (context: CommandContext, person: Person, { users }: Present)
   )
 }
 
+/** What is wrong with a file as a logo; undefined for a good one. */
+export const logoProblem = (path: string): string | undefined => {
+  const name = basename(path)
+  try {
+    const read = readPicture(readFileSync(path))
+    if (Result.isFailure(read)) return `${name}: ${read.failure}`
+    // The server knows a logo by the type it gave the file, and gives drawings none.
+    return read.success.mime_type === "image/svg+xml"
+      ? `${name} is a drawing: give the logo as PNG or JPEG.`
+      : undefined
+  } catch (cause) {
+    return `${name} cannot be read (${cause instanceof Error ? cause.message : String(cause)}).`
+  }
+}
 const logoStep = async (context: CommandContext, path: string, present: Present): Promise<SetupStep> => {
   const file = await localFile(path)
-  const read = readPicture(await readFile(path))
-  if (Result.isFailure(read)) throw invalid("logo", `${file.name}: ${read.failure}`)
-  // The server knows a logo by the type it gave the file, and gives drawings none.
-  if (read.success.mime_type === "image/svg+xml")
-    throw invalid("logo", `${file.name} is a drawing: give the logo as PNG or JPEG.`)
+  const problem = logoProblem(path)
+  if (problem !== undefined) throw invalid("logo", problem)
   const { logo } = present
   const is_same = logo?.["original_name"] === file.name && logo["file_size"] === file.size_bytes
   const owner = present.users.find((one) => one["is_owner"] === true) ?? present.users[0]

@@ -1,5 +1,5 @@
 /** Numbers of parties as electronic invoices carry them: VAT ids, Peppol ids. */
-import { countries } from "../../reference-data/country-list.ts"
+import { countries } from "../../values/country.ts"
 import type { NamedParty } from "../schema.ts"
 import type { Endpoint } from "./model.ts"
 

@@ -2,7 +2,7 @@
 import type { Block, Page, PrintDocument } from "../../print/blocks.ts"
 import { plain } from "../../print/blocks.ts"
 import { dateText, moneyText, pageLabel, percentText } from "../../print/format.ts"
-import { countries } from "../../reference-data/country-list.ts"
+import { countries } from "../../values/country.ts"
 import { convertMoney } from "../../values/exchange.ts"
 import { formatMoney } from "../../values/money.ts"
 import { dayOf } from "../../values/zone.ts"

@@ -196,6 +196,16 @@ describe("a body is read", () => {
       refused
     ])
   })
+  it("countries are those of ISO 3166 alone", () => {
+    const country = text({ format: "country", max: 2 })
+    expect(["ZZ", "UK", "XX", "fr", "Gb"].map((raw) => value(country, raw))).toEqual([
+      refused,
+      refused,
+      refused,
+      "FR",
+      "GB"
+    ])
+  })
 
   describe("money", () => {
     const fields = { price, currency: text({ nullable: true }), euros: money({ currency: "currency" }) }

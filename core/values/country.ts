@@ -270,3 +270,6 @@ export const countries: ReadonlyArray<Country> = lines
     const [code = "", code3 = "", currency = "", phone_prefix = "", ...name] = line.split(" ")
     return { code, code3, name: name.join(" "), currency_code: currency === "-" ? null : currency, phone_prefix }
   })
+
+const codes: ReadonlySet<string> = new Set(countries.map(({ code }) => code))
+export const isCountry = (code: string): boolean => codes.has(code)

@@ -2,8 +2,8 @@
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterEach, beforeEach, expect, it } from "vitest"
-import { fadingPng } from "../../server/print/png.ts"
-import { openPlace, type Place, runHere } from "../session.ts"
+import { fadingPng } from "../../../server/print/png.ts"
+import { openPlace, type Place, runHere } from "../../session.ts"
 
 let place: Place
 beforeEach(async () => {

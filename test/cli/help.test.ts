@@ -1,0 +1,51 @@
+/** The help of every command: what it says of the API is so. */
+import type { Command } from "commander"
+import { expect, it } from "vitest"
+import { all_commands } from "../../cli/command-loader.ts"
+import { allEndpoints } from "../../cli/derived/endpoints.ts"
+import { makeProgram } from "../../cli/program.ts"
+
+/** The help of a command and of all below it. */
+const helpOf = (command: Command): string => {
+  let text = ""
+  command.configureOutput({
+    writeOut: (part) => {
+      text += part
+    }
+  })
+  command.outputHelp()
+  return [text, ...command.commands.map(helpOf)].join("\n")
+}
+/** With a method, or as a whole address; /api/v1 may be left out. */
+const addresses = /\b(?:(GET|POST|PUT|PATCH|DELETE)\s+)?((?:\/[\w{}.-]+)+)/g
+const isAddress = (method: string | undefined, path: string): boolean =>
+  method !== undefined || /^\/api\/v1\/./.test(path)
+
+it("names no address that the server does not have", async () => {
+  const endpoints = await allEndpoints()
+  const isThere = (method: string | undefined, path: string): boolean => {
+    const named = path.replace(/^\/api\/v1(?=\/)|\.$/g, "").split("/")
+    return endpoints.some((endpoint) => {
+      const own = endpoint.path.replace(/^\/api\/v1(?=\/)/, "").split("/")
+      return (
+        (method === undefined || endpoint.method === method) &&
+        own.length === named.length &&
+        own.every((part, at) => part === named[at] || (part.startsWith("{") && /^\{|^\d+$/.test(named[at] ?? "")))
+      )
+    })
+  }
+  const wrong: Array<string> = []
+  let looked_at = 0
+  for (const word of await all_commands.firstWords()) {
+    const program = makeProgram()
+    await all_commands.load(program, word, [word, "--help"])
+    const said = program.commands.map(helpOf).join("\n").matchAll(addresses)
+    for (const [whole, method, path = ""] of said) {
+      if (!isAddress(method, path)) continue
+      looked_at++
+      if (!isThere(method, path)) wrong.push(`${word}: ${whole}`)
+    }
+  }
+  expect(wrong).toEqual([])
+  expect(looked_at).toBeGreaterThan(300)
+})
