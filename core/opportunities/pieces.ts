@@ -48,12 +48,15 @@ export const piecesOfLine = ({ is_serialised, line, parts, units }: CountedLine)
         ? 0
         : Math.min(...[...parts].map(([product_id, per_kit]) => Math.floor(has(product_id, status) / per_kit)))
   const counted = (quantity: string): number => (is_serialised ? 0 : Number(quantity))
-  const gone = Math.max(counted(line.dispatched_quantity), of(dispatched))
+  const wanted = Number(line.quantity)
+  // One that went in the place of a damaged one is the same piece of the line.
+  const exchanged = is_serialised ? Math.max(0, of(dispatched) - Math.ceil(wanted)) : 0
+  const gone = Math.max(counted(line.dispatched_quantity), of(dispatched) - exchanged)
   return {
-    wanted: Number(line.quantity),
-    packed: Math.max(gone, of(prepared)),
+    wanted,
+    packed: Math.max(gone, of(prepared) - exchanged),
     gone,
-    back: Math.max(counted(line.returned_quantity), of(checked_in))
+    back: Math.max(counted(line.returned_quantity), of(checked_in) - exchanged, 0)
   }
 }
 

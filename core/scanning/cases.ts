@@ -15,11 +15,10 @@ import { demandSettings } from "../opportunities/demands.ts"
 import type { HeldBack } from "../opportunities/status/progress.ts"
 import { allocate } from "../opportunities/units/decide.ts"
 import { dispatching, moveUnits, preparingUnprepared } from "../opportunities/units/lifecycle.ts"
-import { roomOf, unitsOfProduct } from "../opportunities/units/parts.ts"
 import { type AssignmentRow, prepared } from "../opportunities/units/schema.ts"
 import type { StockLevelRow } from "../stock/schema.ts"
 import type { CaseFacts } from "./facts.ts"
-import { givenKey, lineFor } from "./lines.ts"
+import { givenKey, hasRoom, lineFor } from "./lines.ts"
 import type { Wanted } from "./wanted.ts"
 
 const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
@@ -99,7 +98,7 @@ const boxOut = (
     const contents = [...units.values()].map(({ level }) => level)
     const isGiven = (level: StockLevelRow): boolean =>
       known.opportunity.units.some((unit) => unit.stock_level_id === level.id && unit.status <= prepared)
-    const on_line = housing !== undefined && (isGiven(housing) || hasRoom(known, housing, settings))
+    const on_line = housing !== undefined && (isGiven(housing) || isWanted(known, housing, settings))
     const gone = yield* levelsOut(on_line ? [housing, ...contents] : contents, known, wanted, context)
     return {
       events: [
@@ -119,13 +118,9 @@ const boxOut = (
       pieces: contents.length
     }
   })
-const hasRoom = (known: DecisionState, level: StockLevelRow, settings: DemandSettings): boolean => {
+const isWanted = (known: DecisionState, level: StockLevelRow, settings: DemandSettings): boolean => {
   const line = lineFor(known, level.product_id, settings)
-  return (
-    line !== undefined &&
-    unitsOfProduct(known, known.opportunity, line, level.product_id).length <
-      roomOf(known, line, level.product_id, settings)
-  )
+  return line !== undefined && hasRoom(known, line, level.product_id, settings)
 }
 
 /** Every unit on its line and out; the refusal names the first one that cannot go. */

@@ -25,11 +25,18 @@ export const lineFor = (
   given: ReadonlyMap<string, number> = new Map()
 ): ItemRow | undefined => {
   const lines = linesTaking(known, product_id, depth)
-  const hasRoom = (line: ItemRow): boolean =>
-    unitsOfProduct(known, known.opportunity, line, product_id).length + (given.get(givenKey(line, product_id)) ?? 0) <
-    roomOf(known, line, product_id, depth)
-  return lines.find(hasRoom) ?? lines[0]
+  return lines.find((line) => hasRoom(known, line, product_id, depth, given)) ?? lines[0]
 }
+/** May one more unit of the product stand on the line, beside those it has and those that are `given` to it? */
+export const hasRoom = (
+  known: DecisionState,
+  line: ItemRow,
+  product_id: number,
+  depth: DemandSettings,
+  given: ReadonlyMap<string, number> = new Map()
+): boolean =>
+  unitsOfProduct(known, known.opportunity, line, product_id).length + (given.get(givenKey(line, product_id)) ?? 0) <
+  roomOf(known, line, product_id, depth)
 /** Lines of kits that hold so many pieces of a counted product, which have not gone yet. */
 export const kitsWith = (
   known: DecisionState,

@@ -22,6 +22,10 @@ export const scanned_fields = {
   quantity: integer(),
   /** The kit that the unit goes or comes back with, where it is a part of one. */
   part_of: text({ nullable: true }),
+  /** The unit it replaces on the order: one that was allocated and cannot go. */
+  in_place_of: text({ nullable: true }),
+  /** It had come back from this order already, and goes out on it again. */
+  is_out_again: boolean(),
   taken_out_of: Shown.objects({ container_id: integer(), name: text(), seal_broken: boolean() })
 }
 const scannedSchema = Shown.keys(scanned_fields)

@@ -9,12 +9,15 @@ import type { NewEvent } from "../kernel/event.ts"
 import { Rejection } from "../kernel/rejection.ts"
 import type { DecisionState } from "../opportunities/aggregate.ts"
 import { demandSettings } from "../opportunities/demands.ts"
-import { allocate } from "../opportunities/units/decide.ts"
-import { dispatching, moveUnits, preparingUnprepared } from "../opportunities/units/lifecycle.ts"
-import { dispatched, on_hire } from "../opportunities/units/schema.ts"
+import type { HeldBack } from "../opportunities/status/progress.ts"
+import { allocate, allocationRefusal, substitute } from "../opportunities/units/decide.ts"
+import { dispatching, moveUnits, preparingUnprepared, revertUnit } from "../opportunities/units/lifecycle.ts"
+import { takesRoom } from "../opportunities/units/parts.ts"
+import { type AssignmentRow, checked_in, dispatched, on_hire } from "../opportunities/units/schema.ts"
+import { brokenUnits } from "../opportunities/units/to-replace.ts"
 import type { StockLevelRow } from "../stock/schema.ts"
 import type { ScanFacts } from "./facts.ts"
-import { lineFor } from "./lines.ts"
+import { hasRoom, lineFor } from "./lines.ts"
 import type { Scanned } from "./result.ts"
 import { decidedAs, orderWords, partOf, refuse, type ScanDecided, scannedOf, type Wanted } from "./wanted.ts"
 
@@ -33,13 +36,11 @@ export const unitOut = (
     const holder = known.units_out_elsewhere.get(level.id)
     if (holder !== undefined)
       return yield* refuse(wanted.field, `${labelOf(level)} is out with ${holder}; check it in there first.`)
-    const there = own.find((unit) => unit.status < dispatched)
-    const settings = demandSettings(context.settings, context.now)
-    const line =
-      there === undefined
-        ? lineFor(known, level.product_id, settings)
-        : opportunity.lines.find(({ id }) => id === there.opportunity_item_id)
-    if (line === undefined) return yield* refuse(wanted.field, notOnOrder(facts, known, level))
+    if (
+      own.length === 0 &&
+      lineFor(known, level.product_id, demandSettings(context.settings, context.now)) === undefined
+    )
+      return yield* refuse(wanted.field, notOnOrder(facts, known, level))
     const taking = yield* takingOut(facts, known, wanted, context)
     const free: DecisionState = {
       ...known,
@@ -49,40 +50,126 @@ export const unitOut = (
           taking.released === null || demand.source_type !== "container" || demand.source_id !== taking.released
       )
     }
-    const given =
-      there === undefined
-        ? yield* allocate(
-            free,
-            [{ line, stock_level_id: level.id, field: wanted.field, count_field: wanted.field }],
-            context
-          )
-        : undefined
-    const after = given === undefined ? free : knownAfter(free, given.events, context)
-    const unit = there ?? after.opportunity.units.find((one) => one.id === given?.result.assignment_id)
-    if (unit === undefined) return yield* refuse(wanted.field, notOnOrder(facts, known, level))
-    const out = dispatching(wanted.at, { dispatched_by: context.viewer.user_id || null, vehicle_id: wanted.vehicle_id })
-    const moved = yield* moveUnits(
-      after,
-      [{ unit, field: wanted.field }],
-      [preparingUnprepared(wanted.at), out],
-      context
-    )
+    const back = own.find((unit) => unit.status >= checked_in)
+    const left = own.some((unit) => unit.status < dispatched) || back === undefined
+    const sent = left
+      ? yield* sentFirst(free, own, level, wanted, context)
+      : yield* sentAgain(free, back, level, wanted, context)
     return decidedAs(
       known,
-      [...taking.events, ...(given?.events ?? []), ...moved.events],
+      [...taking.events, ...sent.events],
       scannedOf(facts, {
         direction: "out",
         kind: "unit",
         name: labelOf(level),
         stock_level_id: level.id,
         product_id: level.product_id,
-        opportunity_item_id: unit.opportunity_item_id,
-        part_of: partOf(after, unit, level),
+        opportunity_item_id: sent.unit.opportunity_item_id,
+        part_of: partOf(known, sent.unit, level),
+        in_place_of: sent.in_place_of,
+        is_out_again: !left,
         taken_out_of: taking.taken_out_of
       }),
-      moved.result._meta
+      sent.meta
     )
   })
+/** What sends the unit: its place on the order, and the booking out. */
+interface Sent {
+  readonly events: ReadonlyArray<NewEvent>
+  readonly unit: AssignmentRow
+  readonly in_place_of: string | null
+  readonly meta: HeldBack | null
+}
+
+/** It has not gone out on this order yet: allocated where it has to be, prepared and booked out. */
+const sentFirst = (
+  known: DecisionState,
+  own: ReadonlyArray<AssignmentRow>,
+  level: StockLevelRow,
+  wanted: Wanted,
+  context: DecideContext
+): Result.Result<Sent, Rejection> =>
+  Result.gen(function* () {
+    const there = own.find((unit) => unit.status < dispatched)
+    const placed =
+      there === undefined
+        ? yield* placedOnOrder(known, level, wanted, context)
+        : { after: known, events: [], unit: there, in_place_of: null }
+    const out = dispatching(wanted.at, { dispatched_by: context.viewer.user_id || null, vehicle_id: wanted.vehicle_id })
+    const moved = yield* moveUnits(
+      placed.after,
+      [{ unit: placed.unit, field: wanted.field }],
+      [preparingUnprepared(wanted.at), out],
+      context
+    )
+    return {
+      events: [...placed.events, ...moved.events],
+      unit: placed.unit,
+      in_place_of: placed.in_place_of,
+      meta: moved.result._meta
+    }
+  })
+
+interface Placed extends Omit<Sent, "meta"> {
+  readonly after: DecisionState
+}
+/** On the first line with room; else in the place of a unit of its product that is allocated and cannot go. */
+const placedOnOrder = (
+  known: DecisionState,
+  level: StockLevelRow,
+  wanted: Wanted,
+  context: DecideContext
+): Result.Result<Placed, Rejection> =>
+  Result.gen(function* () {
+    const { opportunity } = known
+    const settings = demandSettings(context.settings, context.now)
+    const line = lineFor(known, level.product_id, settings)
+    if (line === undefined) return yield* refuse(wanted.field, `${labelOf(level)} is not on this order`)
+    const broken = hasRoom(known, line, level.product_id, settings)
+      ? undefined
+      : brokenUnits(opportunity, known.levels, context).find((one) => one.level.product_id === level.product_id)
+    if (broken !== undefined) {
+      const { events } = yield* substitute(known, broken.unit, level.id, null, context)
+      const unit = { ...broken.unit, stock_level_id: level.id }
+      const units = opportunity.units.map((one) => (one.id === unit.id ? unit : one))
+      const after = { ...known, opportunity: { ...opportunity, units } }
+      return { after, events, unit, in_place_of: labelOf(broken.level) }
+    }
+    const { events, result } = yield* allocate(
+      known,
+      [{ line, stock_level_id: level.id, field: wanted.field, count_field: wanted.field }],
+      context
+    )
+    const after = knownAfter(known, events, context)
+    const unit = after.opportunity.units.find((one) => one.id === result.assignment_id)
+    if (unit === undefined) return yield* refuse(wanted.field, `${labelOf(level)} is not on this order`)
+    return { after, events, unit, in_place_of: null }
+  })
+
+/** It came back from this order: its return is taken back, where nothing else has or holds it. */
+const sentAgain = (
+  known: DecisionState,
+  unit: AssignmentRow,
+  level: StockLevelRow,
+  wanted: Wanted,
+  context: DecideContext
+): Result.Result<Sent, Rejection> =>
+  Result.gen(function* () {
+    const { opportunity } = known
+    const line = opportunity.lines.find(({ id }) => id === unit.opportunity_item_id)
+    const others = { ...opportunity, units: opportunity.units.filter(({ id }) => id !== unit.id) }
+    const against = line === undefined ? undefined : allocationRefusal(known, others, line, level, context)
+    if (against !== undefined) return yield* refuse(wanted.field, against)
+    if (
+      line !== undefined &&
+      !takesRoom(unit) &&
+      !hasRoom(known, line, level.product_id, demandSettings(context.settings, context.now))
+    )
+      return yield* refuse(wanted.field, `${labelOf(level)} came back, and another one went in its place.`)
+    const { events, result } = yield* revertUnit(known, unit, dispatched, "Scanned out again", context)
+    return { events, unit, in_place_of: null, meta: result._meta }
+  })
+
 const notOnOrder = ({ unit }: ScanFacts, known: DecisionState, level: StockLevelRow): string => {
   const product = unit?.product?.name
   return (

@@ -41,6 +41,8 @@ export const scannedOf = (
   product_id: null,
   quantity: 1,
   part_of: null,
+  in_place_of: null,
+  is_out_again: false,
   taken_out_of: [],
   ...set
 })

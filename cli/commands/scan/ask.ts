@@ -42,14 +42,17 @@ const resultOf = (scan: JsonObject): ScanResult => {
     about: {
       counts: scan["counts"] ?? null,
       taken_out_of: scan["taken_out_of"] ?? [],
-      part_of: scan["part_of"] ?? null
+      part_of: scan["part_of"] ?? null,
+      in_place_of: scan["in_place_of"] ?? null,
+      is_out_again: scan["is_out_again"] ?? false
     }
   }
 }
 const wordsOf = (scan: JsonObject): string => {
   const name = String(scan["name"]),
     quantity = Number(scan["quantity"]),
-    part_of = textOrNull(scan["part_of"])
+    part_of = textOrNull(scan["part_of"]),
+    in_place_of = textOrNull(scan["in_place_of"])
   if (scan["kind"] === "bulk") return `${quantity} × ${name}`
   if (scan["kind"] === "container") return quantity === 1 ? name : `${name} with ${quantity} units`
   const out_of = rowsOr(scan["taken_out_of"]).map(
@@ -57,14 +60,22 @@ const wordsOf = (scan: JsonObject): string => {
   )
   return (
     `${name}${part_of === null ? "" : `, part of ${part_of}`}` +
+    (in_place_of === null ? "" : `, in place of ${in_place_of}`) +
+    (scan["is_out_again"] === true ? ", out again" : "") +
     (out_of.length === 0 ? "" : `, taken out of ${out_of.join(" in ")}`)
   )
 }
-/** `7 of 12 out, 5 to go`; `3 of 7 back, 4 still out`. */
+/**
+ * `7 of 12 out, 5 to go`; `3 of 7 back, 4 still out`. Once all that went out is back, the order holds nothing
+ * more: what never went out is told then.
+ */
 const progressOf = ({ counts, direction }: JsonObject): string | undefined => {
   if (typeof counts !== "object" || counts === null || Array.isArray(counts)) return undefined
   const { asked, back, out, to_go } = counts as { readonly [name: string]: number }
-  return direction === "in"
-    ? `${back} of ${out} back, ${Number(out) - Number(back)} still out`
-    : `${out} of ${asked} out, ${to_go} to go`
+  if (direction === "out") return `${out} of ${asked} out, ${to_go} to go`
+  const still_out = Number(out) - Number(back)
+  return (
+    `${back} of ${out} back, ${still_out} still out` +
+    (still_out > 0 || Number(to_go) === 0 ? "" : `; ${to_go} of ${asked} never went out and will not be held any more`)
+  )
 }

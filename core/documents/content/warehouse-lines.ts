@@ -7,7 +7,7 @@ import { quantityText } from "../../print/format.ts"
 import { exact, type ExactNumber } from "../../values/decimal.ts"
 import type { WarehouseFacts } from "./warehouse-facts.ts"
 import { hasGoneOut, inWalkingOrder, type Parcel, type Shelves, type Unit } from "./warehouse-parcels.ts"
-import { partsOf, partsWeight } from "./warehouse-parts.ts"
+import { movedOf, partsOf, partsWeight } from "./warehouse-parts.ts"
 import type { WarehouseWords } from "./warehouse-words.ts"
 
 export type PaperKind = "pick_list" | "delivery_note" | "return_note"
@@ -240,8 +240,11 @@ const looseRow = (writing: Writing, parcel: Parcel, depth: number, note: Readonl
   const { facts, kind } = writing
   const { line, loose, product } = parcel
   const weight = product?.weight ?? partsWeight(facts, parcel)
-  const out = lesser(loose, exact(line.dispatched_quantity))
-  const back = lesser(out, exact(line.returned_quantity))
+  const moved = movedOf(facts, line)
+  const out = lesser(loose, moved.out)
+  const back = lesser(out, moved.back)
+  // A kit that nobody counted comes back by the codes of its units, not by its own.
+  const by_its_parts = kind === "return_note" && exact(line.dispatched_quantity).isZero()
   const scanned = kind === "pick_list" ? loose.minus(out) : kind === "return_note" ? out.minus(back) : none
   return {
     row: {
@@ -254,7 +257,7 @@ const looseRow = (writing: Writing, parcel: Parcel, depth: number, note: Readonl
       tick: kind === "pick_list" ? !out.lessThan(loose) : kind === "return_note" ? !back.lessThan(out) : null,
       damage: "",
       code:
-        product === undefined || parcel.is_serialised
+        product === undefined || parcel.is_serialised || by_its_parts
           ? undefined
           : facts.codes.ofProduct(product.id, scanned.isInteger() ? scanned.toFixed(0) : "")
     },

@@ -1,4 +1,7 @@
 /** What kits are made of that are put together for a job. Pure. */
+import type { ItemRow } from "../../opportunities/lines/schema.ts"
+import { piecesOfLine } from "../../opportunities/pieces.ts"
+import { partsOfLine } from "../../opportunities/units/parts.ts"
 import { exact, type ExactNumber } from "../../values/decimal.ts"
 import type { WarehouseFacts } from "./warehouse-facts.ts"
 import type { Parcel } from "./warehouse-parcels.ts"
@@ -25,6 +28,28 @@ export const partsOf = (
       ...partsOf(facts, part.component_product_id, wanted, depth + 1)
     ]
   })
+}
+/**
+ * Of what is counted: how much of a line has gone out, and is back. Kits that nobody counted have moved as their parts
+ * with serial numbers have, and the counted parts with them.
+ */
+export const movedOf = (
+  { levels, stocked, units }: WarehouseFacts,
+  line: ItemRow
+): { readonly out: ExactNumber; readonly back: ExactNumber } => {
+  const parts = partsOfLine({ stocked }, line, { kit_nesting_max_depth: part_levels_max })
+  if (parts.size === 0) return { out: exact(line.dispatched_quantity), back: exact(line.returned_quantity) }
+  const own = units.filter((unit) => unit.opportunity_item_id === line.id)
+  const { back, gone } = piecesOfLine({
+    line,
+    is_serialised: false,
+    parts,
+    units: own.map(({ status, stock_level_id }) => ({
+      status,
+      product_id: levels.get(stock_level_id)?.product_id ?? 0
+    }))
+  })
+  return { out: exact(gone), back: exact(back) }
 }
 /** Of one kit whose own weight nobody recorded; null where a part's is missing, or it has none. */
 export const partsWeight = (facts: WarehouseFacts, { line }: Parcel): string | null => {

@@ -28,6 +28,7 @@ import {
   type Unit,
   unitName
 } from "./warehouse-parcels.ts"
+import { movedOf } from "./warehouse-parts.ts"
 import { warehouseWords, type WarehouseWords } from "./warehouse-words.ts"
 
 export interface PaperGroup {
@@ -55,8 +56,12 @@ export const groupsOf = (
     (parcel) => parcel.units.some(hasGoneOut) || exact(parcel.line.dispatched_quantity).greaterThan(0)
   )
   const listed = kind === "pick_list" ? all : withoutShelves(all)
-  const shown = kind === "return_note" || (kind === "delivery_note" && has_begun) ? listed.map(goneOut) : listed
-  const later = kind === "delivery_note" && has_begun ? listed.map(stillHere).filter(isSomething) : []
+  const shown =
+    kind === "return_note" || (kind === "delivery_note" && has_begun)
+      ? listed.map((one) => goneOut(facts, one))
+      : listed
+  const later =
+    kind === "delivery_note" && has_begun ? listed.map((one) => stillHere(facts, one)).filter(isSomething) : []
   return {
     groups: groupsFrom(writing, shown.filter(isSomething)),
     to_follow:
@@ -86,15 +91,15 @@ const withoutShelves = (parcels: ReadonlyArray<Parcel>): ReadonlyArray<Parcel> =
 }
 const isSomething = ({ loose, units }: Parcel): boolean => units.length > 0 || loose.greaterThan(0)
 /** Loose pieces that went out stand where the rest of them lies. */
-const goneOut = (parcel: Parcel): Parcel => ({
+const goneOut = (facts: WarehouseFacts, parcel: Parcel): Parcel => ({
   ...parcel,
   units: parcel.units.filter(hasGoneOut),
-  loose: parcel.loose.isZero() ? none : lesser(parcel.loose, exact(parcel.line.dispatched_quantity))
+  loose: parcel.loose.isZero() ? none : lesser(parcel.loose, movedOf(facts, parcel.line).out)
 })
-const stillHere = (parcel: Parcel): Parcel => ({
+const stillHere = (facts: WarehouseFacts, parcel: Parcel): Parcel => ({
   ...parcel,
   units: parcel.units.filter((unit) => !hasGoneOut(unit)),
-  loose: parcel.loose.minus(lesser(parcel.loose, exact(parcel.line.dispatched_quantity)))
+  loose: parcel.loose.minus(lesser(parcel.loose, movedOf(facts, parcel.line).out))
 })
 /** Cases first, then places in walking order; what no place is known of comes last. */
 const groupsFrom = (writing: Writing, parcels: ReadonlyArray<Parcel>): ReadonlyArray<PaperGroup> => {

@@ -8,7 +8,7 @@ import { type DecisionState, inActiveVersion, type Opportunity, unitsOf, withLin
 import type { DemandSettings } from "../../availability/line-demands.ts"
 import { demandSettings } from "../demands.ts"
 import { recalculate } from "../recalculate.ts"
-import { roomOf } from "../units/parts.ts"
+import { roomOf, takesRoom } from "../units/parts.ts"
 import { requireTransition } from "../status/statuses.ts"
 import { sameCurrency, shortLineWarnings, windowOf } from "./decide.ts"
 import { type LineChange, lineChanged } from "./events.ts"
@@ -43,7 +43,7 @@ const quantitySteps = (
   if (quantity === undefined) return none
   const { levels, opportunity } = state
   const by_product = Map.groupBy(
-    unitsOf(opportunity, line.id),
+    unitsOf(opportunity, line.id).filter(takesRoom),
     (unit) => levels.get(unit.stock_level_id)?.product_id ?? line.item_id ?? 0
   )
   for (const [product_id, { length }] of by_product)

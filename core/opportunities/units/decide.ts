@@ -42,7 +42,7 @@ export const allocatedCountChanged = (
  * Why this unit cannot be allocated to this line. `opportunity` includes the units allocated before it in the same
  * request.
  */
-const allocationRefusal = (
+export const allocationRefusal = (
   state: DecisionState,
   opportunity: Opportunity,
   line: ItemRow,
@@ -120,8 +120,8 @@ const fullText = (
   const room = roomOf(state, line, product_id, demandSettings(context.settings, context.now))
   if ((is_part && room === 0) || unitsOfProduct(state, opportunity, line, product_id).length < room) return undefined
   return is_part
-    ? `${line.name}: its kits take ${room} ${state.stocked.get(product_id)?.name ?? "units"} and have as many already.`
-    : `${line.name}: the line asks for ${Number(line.quantity)} and has as many units already.`
+    ? `${line.name}: its kits take ${room} ${state.stocked.get(product_id)?.name ?? "units"} and no more.`
+    : `${line.name}: the line asks for ${Number(line.quantity)} and takes no more units.`
 }
 
 interface Allocation {

@@ -6,7 +6,7 @@ import { serialisedParts } from "../../availability/line-demands.ts"
 import type { DemandSettings } from "../../availability/line-demands.ts"
 import { type DecisionState, type Opportunity, unitsOf } from "../aggregate.ts"
 import type { ItemRow } from "../lines/schema.ts"
-import type { AssignmentRow } from "./schema.ts"
+import { type AssignmentRow, damaged, missing } from "./schema.ts"
 
 type Known = Pick<DecisionState, "stocked" | "levels">
 type Depth = Pick<DemandSettings, "kit_nesting_max_depth">
@@ -31,7 +31,11 @@ export const roomOf = (state: Known, line: ItemRow, product_id: number, depth: D
   return Math.ceil(Math.round(Number(line.quantity) * per_kit * 1e6) / 1e6)
 }
 
-/** The units of one product on the line. */
+/** A unit that came back damaged or missing makes room on its line for the one that is sent in its place. */
+export const takesRoom = ({ condition_on_return }: Pick<AssignmentRow, "condition_on_return">): boolean =>
+  condition_on_return !== damaged && condition_on_return !== missing
+
+/** The units of one product that take room on the line. */
 export const unitsOfProduct = (
   { levels }: Pick<DecisionState, "levels">,
   opportunity: Opportunity,
@@ -39,9 +43,9 @@ export const unitsOfProduct = (
   product_id: number | null
 ): ReadonlyArray<AssignmentRow> =>
   unitsOf(opportunity, line.id).filter(
-    (unit) => (levels.get(unit.stock_level_id)?.product_id ?? line.item_id) === product_id
+    (unit) => takesRoom(unit) && (levels.get(unit.stock_level_id)?.product_id ?? line.item_id) === product_id
   )
-/** The units of the line's own product. */
+/** The units of the line's own product that take room on it. */
 export const ownUnits = (
   state: Pick<DecisionState, "levels">,
   opportunity: Opportunity,

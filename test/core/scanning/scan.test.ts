@@ -110,6 +110,76 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect(await units(second)).toEqual([])
   })
 
+  it("what came back damaged makes room for another unit, and the numbers stay those of the line", async () => {
+    const {
+      product,
+      units: [a, b, c]
+    } = await heads(3)
+    const gig = await order([{ item_id: product.id, quantity: 2 }])
+    for (const one of [a, b]) expect((await scan(gig, "out", one!.asset_number)).status).toBe(200)
+    expect((await scan(gig, "out", c!.asset_number)).body.errors.code[0]).toContain(
+      "asks for 2 and takes no more units"
+    )
+    const broken = await scan(gig, "in", a!.asset_number, { finalise: true, condition: 1, damage_notes: "No light" })
+    expect(broken.status, JSON.stringify(broken.body)).toBe(200)
+    const instead = await scan(gig, "out", c!.asset_number)
+    expect(instead.status, JSON.stringify(instead.body)).toBe(200)
+    expect(instead.body.scan).toMatchObject({
+      in_place_of: null,
+      is_out_again: false,
+      counts: { asked: 2, packed: 2, out: 2, back: 0, to_go: 0 }
+    })
+    const items = await w.get(`${opportunity_path}/${gig.id}?include=items`)
+    const kept = await w.put(`${opportunity_path}/${gig.id}/items/${gig.items[0].id}`, { quantity: "2", name: "Heads" })
+    expect([items.status, kept.status, kept.body.errors]).toEqual([200, 200, undefined])
+    expect((await scan(gig, "out", a!.asset_number)).status).toBe(422)
+    for (const one of [b, c]) expect((await scan(gig, "in", one!.asset_number, { finalise: true })).status).toBe(200)
+    expect((await scan(gig, "in", b!.asset_number)).status).toBe(422)
+    const { pieces } = (await w.get(`${opportunity_path}/${gig.id}?include=pieces`)).body.opportunity
+    expect(pieces).toMatchObject({ wanted: 2, packed: 2, out: 0, back: 2 })
+  })
+
+  it("a unit that came back from the order goes out on it again, unless it is out of service or held", async () => {
+    const {
+      product,
+      units: [a, b]
+    } = await heads(2)
+    const gig = await order([{ item_id: product.id, quantity: 2 }])
+    for (const one of [a, b]) expect((await scan(gig, "out", one!.asset_number)).status).toBe(200)
+    expect((await scan(gig, "in", a!.asset_number, { finalise: true })).status).toBe(200)
+    const again = await scan(gig, "out", a!.asset_number)
+    expect(again.status, JSON.stringify(again.body)).toBe(200)
+    expect(again.body.scan).toMatchObject({ is_out_again: true, counts: { asked: 2, out: 2, back: 0, to_go: 0 } })
+    expect(await units(gig)).toEqual([
+      [a!.id, "Dispatched"],
+      [b!.id, "Dispatched"]
+    ])
+    expect((await scan(gig, "in", a!.asset_number, { finalise: true })).status).toBe(200)
+    expect((await w.post(`/api/v1/stock_levels/${a!.id}/quarantine`, { reason: "Smoke" })).status).toBeLessThan(300)
+    const before = await app.dump()
+    const refused = await scan(gig, "out", a!.asset_number)
+    expect([refused.status, refused.body.errors.code[0]]).toEqual([422, expect.stringContaining("in quarantine")])
+    expect(await app.dump()).toEqual(before)
+  })
+
+  it("another unit goes in the place of one that is allocated and out of service, and that is told", async () => {
+    const {
+      product,
+      units: [a, b]
+    } = await heads(2)
+    const gig = await order([{ item_id: product.id, quantity: 1 }])
+    const item = `${opportunity_path}/${gig.id}/items/${gig.items[0].id}`
+    expect((await w.post(`${item}/assets`, { stock_level_id: a!.id })).status).toBe(201)
+    expect((await w.post(`/api/v1/stock_levels/${a!.id}/quarantine`, { reason: "Smoke" })).status).toBeLessThan(300)
+    const instead = await scan(gig, "out", b!.asset_number)
+    expect(instead.status, JSON.stringify(instead.body)).toBe(200)
+    expect(instead.body.scan).toMatchObject({
+      in_place_of: a!.asset_number,
+      counts: { asked: 1, packed: 1, out: 1, to_go: 0 }
+    })
+    expect(await units(gig)).toEqual([[b!.id, "Dispatched"]])
+  })
+
   it("a quotation allocates units, but sends none: a scan on it leaves no allocation", async () => {
     const {
       product,
@@ -368,7 +438,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect(await free()).toBe(1)
     expect((await scan(gig, "out", b!.asset_number)).status).toBe(200)
     expect((await scan(gig, "out", c!.asset_number)).body.errors.code[0]).toBe(
-      `Camera kit: its kits take 2 ${camera.name} and have as many already.`
+      `Camera kit: its kits take 2 ${camera.name} and no more.`
     )
     expect(await free()).toBe(1)
     const back = await w.post("/api/v1/scan_in", { code: a!.asset_number, finalise: true })

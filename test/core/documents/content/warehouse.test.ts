@@ -315,3 +315,50 @@ it("places are walked by their numbers", () => {
     "B-1"
   ])
 })
+
+it("a kit scanned out by its units takes its counted parts along on the notes of delivery and return", async () => {
+  const app = await openApp()
+  const { made, post } = callsTo(app)
+  const [camera, tripod, kit] = [
+    await made("/products", { name: "Camera", sku: "CAM", stock_method: 2 }),
+    await made("/products", { name: "Tripod", sku: "TRI", stock_method: 1 }),
+    await made("/products", { name: "Camera kit", sku: "KIT", product_type: "rental", stock_method: 1 })
+  ]
+  await post(`/products/${kit}/components`, { component_product_id: camera })
+  await post(`/products/${kit}/components`, { component_product_id: tripod, quantity: 2 })
+  for (const asset_number of ["CAM-1", "CAM-2"])
+    await made("/stock_levels", { product_id: camera, store_id: 1, asset_number })
+  const order = await made("/opportunities", {
+    subject: "Interview",
+    store_id: 1,
+    starts_at: "2026-09-01T09:00:00Z",
+    ends_at: "2026-09-05T17:00:00Z"
+  })
+  await post(`/opportunities/${order}/items`, { name: "Camera kit", item_id: kit, quantity: "2" })
+  await post(`/opportunities/${order}/convert_to_quotation`)
+  await post(`/opportunities/${order}/convert_to_order`)
+  await post(`/opportunities/${order}/scan`, { direction: "out", code: "CAM-1" })
+  const delivered = sketch(await paperOf(app, order, "delivery_note"))
+  const returned = sketch(await paperOf(app, order, "return_note"))
+  expect({ delivered, returned }).toEqual({
+    delivered: [
+      "== Not in a case · 1 pcs",
+      "Camera kit (KIT) · 1 · ",
+      "  Tripod (TRI) · 2 · ",
+      "  Camera (CAM-1) · 1 · ",
+      "-- Pieces: 1",
+      "== To follow · 1 pcs",
+      "Camera kit (KIT) · 1 · ",
+      "  Camera (CAM) · 1 · ",
+      "  Tripod (TRI) · 2 · "
+    ].join("\n"),
+    returned: [
+      "== Not in a case · 1 pcs",
+      "[ ] Camera kit (KIT) · 1 ·  ·  ·  · ",
+      "  [ ] Tripod (TRI) · 2 ·  ·  ·  · ",
+      "  [ ] Camera (CAM-1) · 1 ·  ·  ·  · |CAM-1|",
+      "-- Pieces: 1"
+    ].join("\n")
+  })
+  await app.close()
+})
