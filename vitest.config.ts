@@ -7,13 +7,22 @@ const long_tests = "test/**/*.long.test.ts"
 export default defineConfig({
   test: {
     globalSetup: ["test/setup-postgres.ts"],
-    // Both cores: most of a test is waiting for a database or another process.
-    maxWorkers: 2,
     // Short ones share what they import: loading it anew for each file takes as long as the tests do. So none may leave
     // anything of the process changed: its environment, its clock, what it spies on.
     projects: [
-      { extends: true, test: { name: "short", include: [tests], exclude: [long_tests], isolate: false } },
-      { extends: true, test: { name: "long", include: [long_tests] } }
+      {
+        extends: true,
+        test: {
+          name: "short",
+          include: [tests],
+          exclude: [long_tests],
+          isolate: false,
+          maxWorkers: 2,
+          sequence: { groupOrder: 1 }
+        }
+      },
+      // More of them than there are cores: half of their time they wait for servers, clocks and other processes.
+      { extends: true, test: { name: "long", include: [long_tests], maxWorkers: 4, sequence: { groupOrder: 0 } } }
     ],
     // Commands under test sync when they are told to.
     env: { FLIGHTCASE_NO_BACKGROUND: "1" },
