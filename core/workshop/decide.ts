@@ -21,7 +21,7 @@ import { isInFuture } from "../values/future.ts"
 import { type ServiceRecordRow, service_records } from "./schema.ts"
 
 const serialisedCategory = 50
-const isUnit = (level: StockLevelRow): boolean => level.stock_category === serialisedCategory
+export const isUnit = (level: StockLevelRow): boolean => level.stock_category === serialisedCategory
 const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
 
 /** What rules read of one stock level. */
