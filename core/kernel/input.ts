@@ -6,7 +6,7 @@ import { isCurrency, normaliseCurrency } from "../values/currency.ts"
 import { parseDecimal } from "../values/decimal.ts"
 import { parseMoney } from "../values/money.ts"
 import { parseSmtpUrl, smtp_url_form } from "../values/smtp-url.ts"
-import { parseDate, parseTimestamp } from "../values/time.ts"
+import { parseDate, parseTimestamp, unreadTimeText } from "../values/time.ts"
 import { Result } from "effect"
 
 export type Values = { readonly [name: string]: Json }
@@ -131,8 +131,8 @@ const readValue = (field: Field, raw: Json, path: string, name: string, context:
       return value ?? fail("must be a date (YYYY-MM-DD).")
     }
     case "timestamp": {
-      const value = typeof raw === "string" ? parseTimestamp(raw.trim()) : undefined
-      return value ?? fail("must be a date or a time (ISO 8601).")
+      const text = typeof raw === "string" ? raw.trim() : ""
+      return parseTimestamp(text) ?? fail(unreadTimeText(text))
     }
     case "decimal":
       return readDecimal(type, raw, fail)

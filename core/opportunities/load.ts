@@ -237,7 +237,8 @@ const loadUnitsOutElsewhere = Effect.fnUntraced(function* (
     out.map((unit) => [unit.stock_level_id, opportunityName(unit.opportunity_id, others.get(unit.opportunity_id))])
   )
 })
-const opportunityName = (id: number, opportunity: OpportunityRow | undefined): string => {
+/** `"Gala" (order 12)`. */
+export const opportunityName = (id: number, opportunity: OpportunityRow | undefined): string => {
   if (opportunity === undefined) return `opportunity ${id}`
   const kind = opportunity.state === order ? "order" : "quotation"
   return `"${opportunity.subject}" (${kind} ${numberText(opportunity.number, id)})`

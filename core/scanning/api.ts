@@ -19,7 +19,7 @@ const named = {
   code: text({ nullable: true, max: 500 }),
   stock_level_id: ref("stock_levels", { nullable: true }),
   quantity: integer({ nullable: true, min: 1, max: 999_999 }),
-  scanned_at: timestamp({ nullable: true })
+  scanned_at: timestamp({ nullable: true, describe: "Now unless given; not in the future, within the last year" })
 }
 const coming_back = {
   finalise: boolean({ default: false }),
@@ -31,7 +31,7 @@ const fields = {
   direction: choice(directions, { required: true }),
   ...named,
   break_seal: boolean({ default: false, describe: "A unit may be taken out of a sealed case" }),
-  vehicle_id: integer({ nullable: true }),
+  vehicle_id: integer({ nullable: true, min: 1 }),
   ...coming_back
 }
 type Body = Partial<ValuesOf<typeof fields>>
@@ -45,6 +45,7 @@ const wantedOf = (values: Body, { now }: Pick<DecideContext, "now">): Wanted => 
   field: values.stock_level_id == null ? "code" : "stock_level_id",
   quantity: values.quantity ?? null,
   at: values.scanned_at ?? now,
+  is_time_told: values.scanned_at != null,
   break_seal: values.break_seal ?? false,
   vehicle_id: values.vehicle_id ?? null,
   finalise: values.finalise ?? false,

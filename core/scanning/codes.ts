@@ -69,6 +69,35 @@ export const unitById = Effect.fnUntraced(function* (id: number): Effect.fn.Retu
     : { read, named: yield* unit(level), problem: undefined }
 })
 
+/**
+ * By id and by a code that must be on it, or that says no more than what it is a unit of: a scanner that remembers the
+ * unit before must not move that one.
+ */
+export const unitWith = Effect.fnUntraced(function* (
+  id: number,
+  scanned: string
+): Effect.fn.Return<Found, Failure, Store> {
+  const by_id = yield* unitById(id)
+  if (by_id.named?.kind !== "unit") return by_id
+  const { level } = by_id.named
+  const { read, named } = yield* lookUp(scanned)
+  if (unit_columns.some((column) => read.texts.some((text) => text === level[column]))) return by_id
+  const is_same =
+    named?.kind === "unit"
+      ? named.level.id === id
+      : named?.kind === "container"
+        ? named.container.serialised_item_id === id
+        : named?.product.id === level.product_id
+  const other =
+    named?.kind === "unit"
+      ? ` but of ${unitWords(named.level)}`
+      : named === undefined
+        ? ""
+        : ` but of ${named.kind === "container" ? named.container.name : named.product.name}`
+  const problem = `${JSON.stringify(read.code)} is no code of ${unitWords(level)}${other}; send the one or the other.`
+  return is_same ? by_id : { read, named: undefined, problem }
+})
+
 const unit = Effect.fnUntraced(function* (level: StockLevelRow): Effect.fn.Return<Named, Failure, Store> {
   const container = yield* (yield* Store).first(containers, { serialised_item_id: level.id, status: live_statuses })
   return { kind: "unit", level, container }

@@ -8,6 +8,7 @@ import { checked_in, dispatched, on_hire } from "../opportunities/units/schema.t
 import type { StockLevelRow } from "../stock/schema.ts"
 import type { ScanFacts } from "./facts.ts"
 import { decidedAs, partOf, refuse, type ScanDecided, scannedOf, type Wanted } from "./wanted.ts"
+import { returnedAt } from "./when.ts"
 
 export const caseIn = (
   facts: ScanFacts,
@@ -24,7 +25,8 @@ export const caseIn = (
         `${container.name} is out with another order (id ${container.opportunity_id}).`
       )
     const condition = wanted.condition ?? (wanted.finalise ? 0 : null)
-    const back = yield* returnContainer({ target: as_case.target, known }, wanted.at, condition, context)
+    const at = yield* returnedAt(wanted, container.name, container.dispatched_at)
+    const back = yield* returnContainer({ target: as_case.target, known }, at, condition, context)
     return decidedAs(
       known,
       back.events,
@@ -61,14 +63,15 @@ export const unitIn = (facts: ScanFacts, level: StockLevelRow, wanted: Wanted, c
     }
     const user_id = context.viewer.user_id || null
     const condition = wanted.condition ?? (wanted.finalise ? 0 : null)
+    const at = yield* returnedAt(wanted, labelOf(level), unit.dispatched_at)
     const back = yield* moveUnits(
       known,
       [{ unit, field: wanted.field }],
       [
-        returning(wanted.at, { received_by: user_id, return_store_id: wanted.return_store_id }),
+        returning(at, { received_by: user_id, return_store_id: wanted.return_store_id }),
         ...(condition === null
           ? []
-          : [checking(wanted.at, { condition, checked_by: user_id, damage_notes: wanted.damage_notes })])
+          : [checking(at, { condition, checked_by: user_id, damage_notes: wanted.damage_notes })])
       ],
       context
     )

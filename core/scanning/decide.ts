@@ -13,6 +13,7 @@ import { caseIn, unitIn } from "./coming-in.ts"
 import type { ScanFacts } from "./facts.ts"
 import { unitOut } from "./unit-out.ts"
 import { decidedAs, refuse, type ScanDecided, scannedOf, type Wanted } from "./wanted.ts"
+import { timeTold } from "./when.ts"
 
 /**
  * A refusal on the field that named what was scanned: rules name fields of the bodies they were made for. Those that
@@ -21,14 +22,21 @@ import { decidedAs, refuse, type ScanDecided, scannedOf, type Wanted } from "./w
 const named = (decided: ScanDecided, { field }: Wanted): ScanDecided =>
   Result.mapError(decided, (rejection) => {
     const { errors } = rejection
-    return errors === undefined || ["break_seal", "quantity", "shortages", field].some((key) => key in errors)
+    return errors === undefined ||
+      ["break_seal", "quantity", "scanned_at", "shortages", field].some((key) => key in errors)
       ? rejection
       : invalidField(field, Object.values(errors).flat().join(" "))
   })
 export const scanOut = (facts: ScanFacts, wanted: Wanted, context: DecideContext): ScanDecided =>
-  named(out(facts, wanted, context), wanted)
+  named(
+    Result.flatMap(timeTold(wanted, context.now), () => out(facts, wanted, context)),
+    wanted
+  )
 export const scanIn = (facts: ScanFacts, wanted: Wanted, context: DecideContext): ScanDecided =>
-  named(back(facts, wanted, context), wanted)
+  named(
+    Result.flatMap(timeTold(wanted, context.now), () => back(facts, wanted, context)),
+    wanted
+  )
 
 /** Books what was scanned out to the order, or refuses it whole. */
 const out = (facts: ScanFacts, wanted: Wanted, context: DecideContext): ScanDecided => {

@@ -5,7 +5,7 @@ import { lockStreams } from "../kernel/engine.ts"
 import { Store } from "../kernel/store/store.ts"
 import { opportunities, type OpportunityRow } from "../opportunities/schema.ts"
 import { asset_assignments, dispatched, on_hire } from "../opportunities/units/schema.ts"
-import { type Found, lookUp, unitById } from "./codes.ts"
+import { type Found, lookUp, unitById, unitWith } from "./codes.ts"
 import { containerOf, loadScan, lockNamed } from "./facts.ts"
 
 export { loadCounts } from "./counts.ts"
@@ -21,7 +21,12 @@ const found = Effect.fnUntraced(function* (
   { code, stock_level_id }: Scanned,
   more: ReadonlyArray<string> = []
 ): Effect.fn.Return<Found, Failure, Store> {
-  const look = stock_level_id == null ? lookUp(code ?? "") : unitById(stock_level_id)
+  const look =
+    stock_level_id == null
+      ? lookUp(code ?? "")
+      : code == null
+        ? unitById(stock_level_id)
+        : unitWith(stock_level_id, code)
   const first = yield* look
   yield* lockNamed(first.named, more)
   return (yield* Store).dialect === "pg" && first.named !== undefined ? yield* look : first

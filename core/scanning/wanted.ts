@@ -16,6 +16,8 @@ export interface Wanted {
   readonly field: "code" | "stock_level_id"
   readonly quantity: number | null
   readonly at: string
+  /** Somebody said when it was scanned; otherwise it is scanned now, by the clock of whoever decides. */
+  readonly is_time_told: boolean
   readonly break_seal: boolean
   readonly vehicle_id: number | null
   readonly finalise: boolean

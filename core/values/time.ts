@@ -45,5 +45,15 @@ export const parseTimestamp = (text: string): string | undefined => {
   const moment = parseMoment(text)
   if (moment === undefined) return undefined
   const instant = formatTimestamp(moment)
-  return instant.length === 24 && instant >= "0001-01-01" && instant <= openEnd ? instant : undefined
+  return instant.length === 24 && instant >= firstInstant && instant <= openEnd ? instant : undefined
+}
+const firstInstant = "0001-01-01"
+/** What is wrong with a text that `parseTimestamp` does not read, as the end of a sentence about its field. */
+export const unreadTimeText = (text: string): string => {
+  const moment = parseMoment(text)
+  return moment === undefined
+    ? "must be a date or a time (ISO 8601)."
+    : moment.epoch_ms > millisOf(openEnd)
+      ? `must be a time until ${openEnd.slice(0, 10)}.`
+      : `must be a time from ${firstInstant} on.`
 }

@@ -15,6 +15,7 @@ import { grantToSystemRoles } from "../users/seed.ts"
 import { charge } from "./charge.ts"
 import { leaveStock, release, type ServiceDecision, type ServiceFacts, takeOut } from "./decide.ts"
 import { loadServiceFacts, promisedTo } from "./facts.ts"
+import { requireHire } from "./hire.ts"
 import { workshopReactions } from "./reactions.ts"
 import { serviceRecordResource } from "./resource.ts"
 import { type ServiceRecordRow, service_records } from "./schema.ts"
@@ -100,6 +101,10 @@ const moved = (result: ServiceDecision["result"], input: Input) =>
     return ok({ ...level, ...record, meta: row === undefined ? { conflicts: [] } : yield* conflictsOf(row, input) })
   })
 
+const hireIn = (values: { readonly [field: string]: unknown }): number | undefined => {
+  const id = values["opportunity_id"]
+  return typeof id === "number" ? id : undefined
+}
 const move = <const B extends Fields>(
   name: string,
   summary: string,
@@ -121,7 +126,9 @@ const move = <const B extends Fields>(
     success_status: 200,
     creates: [service_records, stock_transactions],
     streams: (params) => [`stock_level:${params["id"]}`],
-    facts: ({ rows }) => factsOf(rows.id),
+    // What is sold to a customer need not have been on hire with them.
+    facts: ({ rows, values }) =>
+      Effect.flatMap(name === "sold" ? Effect.void : requireHire(rows.id, hireIn(values)), () => factsOf(rows.id)),
     decide: (facts, { values }, context) => decide(facts, values, context),
     result: Shown.keys({ id: integer(), service_record_id: integer({ nullable: true }) }),
     respond: moved

@@ -15,6 +15,8 @@ import { opportunity_costs } from "../opportunities/money/schema.ts"
 import { opportunities } from "../opportunities/schema.ts"
 import { products } from "../products/schema.ts"
 import { service_states } from "../service/service.ts"
+import { stock_levels } from "../stock/schema.ts"
+import { requireHire } from "./hire.ts"
 import { serviceRecordResource } from "./resource.ts"
 import { service_records } from "./schema.ts"
 
@@ -45,6 +47,8 @@ export const charge = command("POST", "/api/v1/service_records/{id}/charge", {
       const id = input.values.opportunity_id ?? record.opportunity_id
       if (id === null || id === undefined)
         return yield* invalidField("opportunity_id", "The record names no hire; say which opportunity is charged.")
+      const level = yield* store.get(stock_levels, record.stock_level_id)
+      if (level !== undefined && id !== record.opportunity_id && record.state !== "sold") yield* requireHire(level, id)
       yield* lockStreams([opportunityStream(id)])
       const header = yield* store.get(opportunities, id)
       if (header === undefined || header.deleted_at !== null)

@@ -17,10 +17,11 @@ import {
 } from "../service/service.ts"
 import { postTransaction } from "../stock/decide.ts"
 import { type StockLevelRow, stock_levels, type StockTransactionRow } from "../stock/schema.ts"
+import { isInFuture } from "../values/future.ts"
 import { type ServiceRecordRow, service_records } from "./schema.ts"
 
 const serialisedCategory = 50
-const isUnit = (level: StockLevelRow): boolean => level.stock_category === serialisedCategory
+export const isUnit = (level: StockLevelRow): boolean => level.stock_category === serialisedCategory
 const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
 
 /** What rules read of one stock level. */
@@ -125,7 +126,7 @@ const isHere = (level: StockLevelRow): Result.Result<void, Rejection> =>
         )
       : Result.succeed(undefined)
 const inOrder = (starts_at: string, sent: ServiceInput, context: DecideContext): Result.Result<void, Rejection> =>
-  starts_at > context.now
+  isInFuture(starts_at, context.now)
     ? refuse("starts_at", "The starts at field must not be in the future; record it when it happens.")
     : sent.expected_back_at !== null && sent.expected_back_at !== undefined && sent.expected_back_at <= starts_at
       ? refuse("expected_back_at", "The expected back at field must be a date after it went out of service.")

@@ -43,4 +43,47 @@ describe("taking back what was sent", () => {
     expect((await business.ask("GET", `opportunities/${id}`)).status).toBe(200)
     expect((await business.ask("GET", `opportunities/${other.id}`)).status).toBe(404)
   })
+  it("is planned as it would be decided: what the rules refuse by now says who did what meanwhile", async () => {
+    const { id: product_id } = await make("products", { name: "Radio", stock_method: 2 })
+    const { id } = await make("stock_levels", { product_id, store_id: 1, asset_number: "RC-1" })
+    const device = await filled()
+    await device.ask("POST", `stock_levels/${id}/quarantine`, { reason: "crackles" })
+    await device.sync()
+    expect(await undoOf(device).list(1)).toMatchObject([{ way: "compensate", refusal: null }])
+    expect(device.outbox.lastN()).toBe(1)
+    await business.ask("POST", `stock_levels/${id}/repair`, {})
+    await device.sync()
+    const before = await device.tables()
+    const step = {
+      way: "refused",
+      says: expect.stringMatching(
+        /^RC-1 has no open service record \d+\. .*RC-1.* was changed since by Owner \(.*\)\.$/
+      ),
+      instead: "agree on it, and set it by hand",
+      later: { who: "Owner", n: null },
+      refusal: { status: 422, errors: { service_record_id: [expect.any(String)] } }
+    }
+    const undo = undoOf(device)
+    expect(await undo.list(1)).toMatchObject([step])
+    expect(await undo.plan("1")).toMatchObject({ ok: true, plan: { steps: [step] } })
+    expect(await undo.undo("1", false)).toMatchObject({
+      ok: false,
+      failure: { kind: "refused", plan: { steps: [step] } }
+    })
+    expect(await device.tables()).toEqual(before)
+    expect(device.outbox.lastN()).toBe(1)
+  })
+  it("names the own command that stands in the way", async () => {
+    const { id: product_id } = await make("products", { name: "Radio", stock_method: 2 })
+    const { id } = await make("stock_levels", { product_id, store_id: 1, asset_number: "RC-2" })
+    const device = await filled()
+    await device.ask("POST", `stock_levels/${id}/quarantine`, { reason: "crackles" })
+    await device.sync()
+    await device.ask("POST", `stock_levels/${id}/repair`, {})
+    await device.sync()
+    expect(await undoOf(device).list(2)).toMatchObject([
+      { n: 2 },
+      { n: 1, way: "refused", later: { n: 2 }, instead: "undo that first: flightcase undo 2" }
+    ])
+  })
 })

@@ -59,7 +59,7 @@ const list = async (context: CommandContext, flags: Flags): Promise<void> => {
         n: one.n,
         when: one.issued_at,
         what: one.summary,
-        way: wayTexts[one.way],
+        way: one.refusal === null ? wayTexts[one.way] : "refused",
         says: meaning(one)
       })),
       context.terminal
@@ -89,7 +89,11 @@ const undo = async (context: CommandContext, given: string | undefined, flags: F
   if (!planned.ok) throw errorOf(planned.failure, given)
   const { plan } = planned
   const stop = plan.steps.find(({ way }) => way === "cannot" || way === "refused")
-  if (context.options.plan === true) return tellPlan(context, plan)
+  if (context.options.plan === true) {
+    // A plan of what is refused ends as undoing would.
+    if (stop !== undefined) throw errorOf({ kind: stop.way === "cannot" ? "cannot" : "refused", plan }, given)
+    return tellPlan(context, plan)
+  }
   if (stop === undefined && context.interactive && flags["yes"] !== true) {
     for (const line of planLines(plan)) context.note(line)
     const { confirm } = await import("../../prompt.ts")
@@ -173,6 +177,7 @@ const errorOf = (failure: UndoFailure, given: string | undefined): CliError => {
     }
     case "refused": {
       const { errors, first } = plannedErrors(failure.plan, ["refused"])
+      if (first?.refusal) return refusedByRules(first, first.refusal)
       const n = first?.later?.n
       return new CliError(exit_codes.conflict, first?.says ?? "It was changed since.", {
         errors,
@@ -189,11 +194,19 @@ const errorOf = (failure: UndoFailure, given: string | undefined): CliError => {
       return refusedAnswer(failure)
   }
 }
+const exitOf = (status: number): number =>
+  status === 403 ? exit_codes.not_allowed : status === 404 ? exit_codes.not_found : exit_codes.invalid
+const stays = ({ n, summary }: Pick<UndoStep, "n" | "summary">, why: string): string =>
+  oneLine(`Command ${n} (${summary}) stays: ${why}`)
+const refusedByRules = (step: UndoStep, { errors, status }: NonNullable<UndoStep["refusal"]>): CliError =>
+  new CliError(exitOf(status), stays(step, step.says), {
+    errors,
+    way_out: step.instead === null ? "Nothing was changed." : `Nothing was changed. Instead: ${step.instead}.`
+  })
 const refusedAnswer = ({ answer, step }: Extract<UndoFailure, { kind: "answer" }>): CliError => {
   const body = answer.body as { readonly message?: unknown; readonly errors?: JsonObject } | undefined
-  return new CliError(
-    answer.status === 403 ? exit_codes.not_allowed : answer.status === 404 ? exit_codes.not_found : exit_codes.invalid,
-    `Command ${step.n} (${step.summary}) stays: ${String(body?.message ?? `the answer was ${answer.status}`)}`,
-    { errors: body?.errors, way_out: "Nothing was changed." }
-  )
+  return new CliError(exitOf(answer.status), stays(step, String(body?.message ?? `the answer was ${answer.status}`)), {
+    errors: body?.errors,
+    way_out: "Nothing was changed."
+  })
 }

@@ -22,7 +22,7 @@ import {
   invoiceUpdated,
   invoiceVoided
 } from "../events.ts"
-import { isInFuture } from "../future.ts"
+import { isInFuture } from "../../values/future.ts"
 import { nextDocumentNumber } from "../numbering/series.ts"
 import {
   invoice_statuses,

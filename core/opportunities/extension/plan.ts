@@ -135,7 +135,10 @@ const lineDates = (
   return set
 }
 
-/** 422: `ends_at` without any date or where something would end before it begins, and `lines.N`. */
+/**
+ * 422: `ends_at` without any date or where something would end before it begins, `starts_at` where there is no hire to
+ * extend yet, and `lines.N`.
+ */
 export const planExtension = (
   opportunity: Opportunity,
   values: Partial<ValuesOf<typeof dateFields>>,
@@ -151,6 +154,13 @@ export const planExtension = (
     ) as Partial<OpportunityRow>
     if (Object.keys(sent).length === 0)
       return yield* Result.fail(invalidField("ends_at", "Say when the hire ends now, or when it begins: give ends_at."))
+    if (header.starts_at === null)
+      return yield* Result.fail(
+        invalidField(
+          "starts_at",
+          "The hire has no dates yet that could be moved; set starts_at and ends_at by a plain change (orders update)."
+        )
+      )
     const set = headerDates(header, sent)
     const wrong = windowErrors({ ...header, ...set } as JsonObject)
     if (Object.keys(wrong).length > 0) return yield* Result.fail(invalid(wrong))

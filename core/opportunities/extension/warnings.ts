@@ -48,6 +48,40 @@ const phaseWarnings = ({ set }: ExtensionPlan, header: OpportunityRow): Readonly
   ]
 }
 
+/** Dates that what went out does not fit: they may be right, and what went out be booked on the wrong day. */
+const goneWarnings = ({ after, plan, state }: Given): ReadonlyArray<string> => {
+  const { ends_at, starts_at } = plan.set
+  const gone = after.units.filter(
+    (unit): unit is typeof unit & { dispatched_at: string } => unit.dispatched_at !== null
+  )
+  const text = (units: typeof gone, word: string, bound: string, way_out: string): ReadonlyArray<string> =>
+    units.length === 0
+      ? []
+      : [
+          `Went out ${word} the hire ${bound} now: ` +
+            `${units.map((unit) => `${unitName(state, unit.stock_level_id)} (${unit.dispatched_at})`).join(", ")}; ` +
+            `give ${way_out} where that is wrong.`
+        ]
+  return [
+    ...(typeof starts_at !== "string"
+      ? []
+      : text(
+          gone.filter(({ dispatched_at }) => dispatched_at < starts_at),
+          "before",
+          "begins",
+          "an earlier start"
+        )),
+    ...(typeof ends_at !== "string"
+      ? []
+      : text(
+          gone.filter(({ dispatched_at }) => dispatched_at > ends_at),
+          "after",
+          "ends",
+          "a later end"
+        ))
+  ]
+}
+
 /** What the tax would be, were it not locked. */
 const taxUnlocked = ({ after, now, state }: Given): number | undefined =>
   Result.match(priceTogether(state, withHeader(after, { tax_locked: false }), now), {
@@ -142,6 +176,7 @@ export const warningsOf = (given: Given): ReadonlyArray<string> => {
     ...returnedWarnings(given),
     ...supplierWarnings(given),
     ...moneyWarnings(given),
+    ...goneWarnings(given),
     ...phaseWarnings(plan, after.header)
   ]
 }

@@ -1,6 +1,6 @@
 /** Rules of deliveries from suppliers (rules/billing 2.3): what may be received, and what it makes of the order. */
 import { Result } from "effect"
-import { isInFuture } from "../../billing/future.ts"
+import { isInFuture } from "../../values/future.ts"
 import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
 import { invalidField, type Rejection } from "../../kernel/rejection.ts"
 import type { KeyedColumns } from "../../kernel/stored-schema.ts"

@@ -3,7 +3,7 @@
  * what that makes of the order.
  */
 import { Result } from "effect"
-import { isInFuture } from "../../billing/future.ts"
+import { isInFuture } from "../../values/future.ts"
 import type { DecideContext, Decided } from "../../kernel/endpoint.ts"
 import { invalidField, type Rejection } from "../../kernel/rejection.ts"
 import { serialised } from "../../products/schema.ts"

@@ -45,18 +45,19 @@ const decidePatch = Effect.fnUntraced(function* (
   { catalogue, decide }: ReplicaParts,
   call: EndpointCall,
   id: string,
-  ids: OutboxCommand["ids"]
+  ids: OutboxCommand["ids"],
+  continues = false
 ) {
   const own = yield* toPatch(catalogue, call, instantOf(yield* Clock.currentTimeMillis))
   const outcome =
     own === call
       ? undefined
-      : yield* decide(own, id, ids).pipe(
+      : yield* decide(own, id, ids, continues).pipe(
           Effect.catch((failure) => (failure instanceof Rejection ? Effect.succeed(undefined) : Effect.fail(failure)))
         )
   return outcome !== undefined && outcome.events.length > 0
     ? { decided: own, outcome }
-    : { decided: call, outcome: yield* decide(call, id, ids) }
+    : { decided: call, outcome: yield* decide(call, id, ids, continues) }
 })
 
 /** With `plan` nothing is recorded: the answer holds the events it would have made. `again`: it resolves a conflict. */
@@ -74,36 +75,46 @@ export const recordCommand = (
     )
   )
 
+/** A command that may name rows which those before it in a series made: their ids, by the place of the command. */
+export type CallAfter = (made: ReadonlyArray<OutboxCommand["ids"]>) => EndpointCall | Rejection
 /**
  * What several commands would come to one after the other, each decided on what those before it would have done; a
  * refusal changes nothing for the next. Nothing is recorded.
  */
 export const planSeries = (
   parts: ReplicaParts,
-  calls: ReadonlyArray<EndpointCall>
+  calls: ReadonlyArray<CallAfter>
 ): Effect.Effect<ReadonlyArray<QueryResult>, Failure, Store | CommandRuntime> =>
   Effect.flatMap(Store, (store) => store.transaction(planInside(parts, calls))).pipe(
     Effect.catchDefect((defect) =>
       defect instanceof PlannedSeries ? Effect.succeed(defect.answers) : Effect.die(defect)
     )
   )
+const refusalOf = (rejection: Rejection): QueryResult => ({ status: statusOf[rejection.kind], body: bodyOf(rejection) })
 const planInside = Effect.fnUntraced(function* (
   parts: ReplicaParts,
-  calls: ReadonlyArray<EndpointCall>
+  calls: ReadonlyArray<CallAfter>
 ): Effect.fn.Return<ReadonlyArray<QueryResult>, Failure, Store | CommandRuntime> {
   yield* refuseWhileMissing(parts.outbox)
   yield* runDue(parts)
   const answers: Array<QueryResult> = []
-  for (const [at, call] of calls.entries()) {
-    const planned = parts.decide(call, parts.commandId(), {}, at > 0).pipe(
-      Effect.map((outcome): QueryResult => ({ ...outcome.answer, events: eventsOf(outcome) })),
+  const made: Array<OutboxCommand["ids"]> = []
+  for (const [at, callAfter] of calls.entries()) {
+    const call = callAfter(made)
+    const planned = (
+      call instanceof Rejection ? Effect.fail(call) : decidePatch(parts, call, parts.commandId(), {}, at > 0)
+    ).pipe(
+      Effect.map(({ outcome }) => ({
+        answer: { ...outcome.answer, events: eventsOf(outcome) } satisfies QueryResult,
+        ids: outcome.ids
+      })),
       Effect.catch((failure) =>
-        failure instanceof Rejection
-          ? Effect.succeed<QueryResult>({ status: statusOf[failure.kind], body: bodyOf(failure) })
-          : Effect.fail(failure)
+        failure instanceof Rejection ? Effect.succeed({ answer: refusalOf(failure), ids: {} }) : Effect.fail(failure)
       )
     )
-    answers.push(yield* planned)
+    const { answer, ids } = yield* planned
+    answers.push(answer)
+    made.push(ids)
   }
   return yield* Effect.die(new PlannedSeries(answers))
 })

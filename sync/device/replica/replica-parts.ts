@@ -56,6 +56,8 @@ export interface Rerecording {
   /** The commands it takes back. */
   readonly undoes?: ReadonlyArray<string>
 }
+/** It may name rows that requests before it in the same plan make: their ids, by the place of the request. */
+export type PlannedRequest = Request | ((made: ReadonlyArray<WireCommand["ids"]>) => Request)
 export interface PulledEvents {
   readonly events: ReadonlyArray<StoredEvent>
   readonly offset: string
@@ -73,7 +75,7 @@ export interface Replica {
   readonly open: LocalEffect<void>
   readonly ask: (request: Request, plan: boolean, again?: Rerecording) => LocalEffect<QueryResult>
   /** What these commands would come to one after the other; nothing is recorded. */
-  readonly plan: (requests: ReadonlyArray<Request>) => LocalEffect<ReadonlyArray<QueryResult>>
+  readonly plan: (requests: ReadonlyArray<PlannedRequest>) => LocalEffect<ReadonlyArray<QueryResult>>
   /** Applies what was pulled, in one transaction. */
   readonly apply: (pulled: PulledEvents) => LocalEffect<{ readonly applied: number; readonly settled: number }>
   /**

@@ -6,7 +6,7 @@
 import { Effect } from "effect"
 import { answer as answerRead, match } from "../../../core/kernel/dispatch.ts"
 import type { CommandRuntime } from "../../../core/kernel/command-runtime.ts"
-import type { Failure, Request } from "../../../core/kernel/endpoint.ts"
+import type { Endpoint, Failure, Request } from "../../../core/kernel/endpoint.ts"
 import { Rejection } from "../../../core/kernel/rejection.ts"
 import { tablesAreCurrent } from "../../../core/kernel/store/schema.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
@@ -23,9 +23,9 @@ import { migrateTables } from "./migrate-replica.ts"
 import { hasDueCommands, redecide, runDue, unsettled } from "./pending-commands.ts"
 import { revertProvisional } from "./provisional.ts"
 import { applyHere, applyPage, applyStaged, saveVerdicts } from "./pull.ts"
-import type { EndpointCall } from "../../../core/kernel/engine.ts"
-import { planSeries, recordCommand } from "./record-command.ts"
+import { type CallAfter, planSeries, recordCommand } from "./record-command.ts"
 import {
+  type PlannedRequest,
   type PulledEvents,
   type QueryResult,
   relaxedDurability,
@@ -39,7 +39,15 @@ import { requestLimitRejection } from "./request-limits.ts"
 import { decodeError, type FillState } from "./rows.ts"
 import { requireReferencedRows } from "./server-references.ts"
 
-export type { LocalEffect, PulledEvents, QueryResult, Replica, ReplicaOptions, Rerecording } from "./replica-parts.ts"
+export type {
+  LocalEffect,
+  PlannedRequest,
+  PulledEvents,
+  QueryResult,
+  Replica,
+  ReplicaOptions,
+  Rerecording
+} from "./replica-parts.ts"
 
 /** Passes verdicts and outcomes on to the outbox; safe to repeat. */
 const settleOutbox = Effect.fnUntraced(function* ({ at, outbox }: ReplicaParts) {
@@ -91,11 +99,7 @@ const ask = Effect.fnUntraced(function* (
   const found = match(catalogue, request.method, request.path)
   if (found instanceof Rejection) return yield* found
   const viewer = yield* parts.viewer
-  if (found.endpoint.server_only)
-    return yield* new Rejection({
-      kind: "unavailable",
-      message: `Only the server can do this (${found.endpoint.summary.toLowerCase()}).`
-    })
+  if (found.endpoint.server_only) return yield* onlyTheServer(found.endpoint)
   if (found.endpoint.kind === "query") {
     // After a pull that broke off half-way, one's own writes wait to be decided again: every reader must find them.
     if (yield* hasDueCommands(outbox)) yield* relaxedDurability((yield* Store).transaction(runDue(parts)))
@@ -108,19 +112,22 @@ const ask = Effect.fnUntraced(function* (
   return yield* recordCommand(parts, { ...found, request, viewer }, plan, again)
 })
 
+const onlyTheServer = ({ summary }: Endpoint): Rejection =>
+  new Rejection({ kind: "unavailable", message: `Only the server can do this (${summary.toLowerCase()}).` })
+
 const plan = Effect.fnUntraced(function* (
   parts: ReplicaParts,
-  requests: ReadonlyArray<Request>
+  requests: ReadonlyArray<PlannedRequest>
 ): Effect.fn.Return<ReadonlyArray<QueryResult>, Failure, Store | CommandRuntime> {
   const viewer = yield* parts.viewer
-  const calls: Array<EndpointCall> = []
-  for (const request of requests) {
+  const calls = requests.map((one): CallAfter => (made) => {
+    const request = typeof one === "function" ? one(made) : one
     const found = match(parts.catalogue, request.method, request.path)
-    if (found instanceof Rejection) return yield* found
-    if (found.endpoint.server_only || found.endpoint.kind === "query")
-      return yield* Effect.die(new Error(`${found.endpoint.name} cannot be planned here`))
-    calls.push({ ...found, request, viewer })
-  }
+    if (found instanceof Rejection) return found
+    return found.endpoint.server_only || found.endpoint.kind === "query"
+      ? onlyTheServer(found.endpoint)
+      : { ...found, request, viewer }
+  })
   return yield* planSeries(parts, calls)
 })
 

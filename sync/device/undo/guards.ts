@@ -6,7 +6,7 @@ import type { StoredEvent } from "../../../core/kernel/event.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import type { Done, Expected, Undoing } from "../../../core/undo/compensation.ts"
 import { commandDecided } from "../../protocol/events.ts"
-import { actorOf, isByOtherDevice, rowKey, touchesOf } from "../outcomes/describe-event.ts"
+import { actorOf, isByOtherDevice, isWorthShowing, rowKey, touchesOf } from "../outcomes/describe-event.ts"
 import type { DoneEffects, OutboxCommand } from "../outbox/command.ts"
 import type { Outbox } from "../outbox/outbox.ts"
 import { eventsOf, type UndoContext } from "./facts.ts"
@@ -54,6 +54,28 @@ export const laterChange = Effect.fnUntraced(function* (
         touchesOf(context, one, one.recorded_at).some((touch) => rowKey(touch) === `${table}/${key}`)
     )
     if (event !== undefined) return yield* described(outbox, event, done.called(table, key), null)
+  }
+  return undefined
+})
+/**
+ * The latest change that somebody made since to what the command changed, itself or what is undone in the same go left
+ * out: it is why the rules do not take the command back any more.
+ */
+export const latestChange = Effect.fnUntraced(function* (
+  context: UndoContext,
+  outbox: Outbox,
+  command: OutboxCommand,
+  effects: DoneEffects,
+  done: Done,
+  with_it: ReadonlySet<string>
+) {
+  const own = new Set(done.rows.map(({ key, table }) => `${table}/${key}`))
+  for (const event of (yield* eventsAfter(context, command, effects)).toReversed()) {
+    if (event.command_id === command.id || with_it.has(event.command_id)) continue
+    const touch = touchesOf(context, event, event.recorded_at).find((one) => own.has(rowKey(one)))
+    if (touch === undefined) continue
+    const field = Object.keys(touch.columns).find((column) => isWorthShowing(touch.table, column))
+    return yield* described(outbox, event, done.called(touch.table.name, touch.key as string | number), field ?? null)
   }
   return undefined
 })

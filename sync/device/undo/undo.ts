@@ -5,8 +5,8 @@
 import { Clock, Effect } from "effect"
 import type { Catalogue } from "../../../core/kernel/catalogue.ts"
 import type { CommandRuntime } from "../../../core/kernel/command-runtime.ts"
-import type { CommandEndpoint, Failure, Params, Request } from "../../../core/kernel/endpoint.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"
+import type { Failure, Params, Request } from "../../../core/kernel/endpoint.ts"
+import { isJsonObject, type JsonObject } from "../../../core/kernel/json.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import type { Viewer } from "../../../core/kernel/viewer.ts"
 import { instantOf } from "../../../core/values/time.ts"
@@ -18,8 +18,9 @@ import { commandRequest, isRefusal } from "../recovery/lost-rows.ts"
 import type { QueryResult, Replica, Rerecording } from "../replica/replica.ts"
 import { summaryOf } from "../resolutions/blocked-commands.ts"
 import { doneOf, undoContext } from "./facts.ts"
-import { type Later, laterChange } from "./guards.ts"
+import { type Later, laterChange, latestChange } from "./guards.ts"
 import { isInEffect, isUndone, isUnsent, lastRun, redoable, undoable, undoersOf } from "./history.ts"
+import { firstRefusal, requestOf } from "./tried.ts"
 
 interface Named {
   readonly id: string
@@ -33,13 +34,15 @@ interface Named {
 export interface UndoStep extends Named {
   /**
    * `withdraw`: it was not sent; `compensate`: commands follow it; `nothing`: its effects are gone already; `refused`:
-   * somebody changed it since; `cannot`: nothing takes such a command back.
+   * somebody changed it since, or the rules refuse what would follow; `cannot`: nothing takes such a command back.
    */
   readonly way: "withdraw" | "compensate" | "nothing" | "refused" | "cannot"
   readonly says: string
   readonly instead: string | null
   readonly requests: ReadonlyArray<UndoRequest>
   readonly later: Later | null
+  /** What the rules answered to the commands that would take it back; null where they were not refused. */
+  readonly refusal: { readonly status: number; readonly message: string; readonly errors: JsonObject } | null
 }
 export interface UndoPlan {
   readonly steps: ReadonlyArray<UndoStep>
@@ -109,11 +112,14 @@ export const undoOver = (parts: UndoParts): DeviceUndo => {
   }
   return {
     plan: planned,
-    list: async (limit) =>
-      (await stepsOf(parts, undoable(outbox, limit))).map((step) => ({
-        ...step,
-        run: outbox.find(step.id)?.run ?? null
-      })),
+    list: async (limit) => {
+      const listed: Array<UndoListed> = []
+      // Each by itself, as it would be undone.
+      for (const step of await stepsOf(parts, undoable(outbox, limit)))
+        for (const one of await triedOut(parts, [step], new Set()))
+          listed.push({ ...one, run: outbox.find(one.id)?.run ?? null })
+      return listed
+    },
     undo: async (given, with_dependants) => {
       const result = await planned(given)
       return result.ok ? carryOut(parts, result.plan, with_dependants) : result
@@ -123,7 +129,8 @@ export const undoOver = (parts: UndoParts): DeviceUndo => {
 }
 
 const planOf = async (parts: UndoParts, commands: ReadonlyArray<OutboxCommand>): Promise<UndoPlan> => {
-  const steps = await stepsOf(parts, commands, new Set(commands.map(({ id }) => id)))
+  const all = new Set(commands.map(({ id }) => id))
+  const steps = await triedOut(parts, await stepsOf(parts, commands, all), all)
   const withdrawn = steps.filter(({ way }) => way === "withdraw").map(({ id }) => id)
   const stalled = withdrawn.length === 0 ? [] : await parts.run(parts.replica.stalledWithout(withdrawn))
   const dependants = stalled.flatMap((n) => parts.outbox.byIdOrNumber(String(n)) ?? []).map(named)
@@ -144,30 +151,78 @@ const stepsOf = async (
     )
   return steps
 }
-const plain = { instead: null, requests: [], later: null } as const
+const plain = { instead: null, requests: [], later: null, refusal: null } as const
+
+/** The same steps, of which the first that the rules refuse says so; nothing is tried where one is refused anyway. */
+const triedOut = async (
+  parts: UndoParts,
+  steps: ReadonlyArray<UndoStep>,
+  with_it: ReadonlySet<string>
+): Promise<ReadonlyArray<UndoStep>> => {
+  if (steps.some(({ way }) => way === "cannot" || way === "refused")) return steps
+  const tried = steps.filter(({ way }) => way === "compensate")
+  const all = tried.map(({ requests }) => requests)
+  const refused = await parts.run(firstRefusal(parts.catalogue, parts.replica, all))
+  const step = refused === undefined ? undefined : tried[refused.place]
+  if (refused === undefined || step === undefined) return steps
+  const command = parts.outbox.find(step.id)
+  const known = command === undefined ? undefined : await parts.run(doneHere(parts, command))
+  const later =
+    command === undefined || known === undefined
+      ? undefined
+      : await parts.run(latestChange(known.context, parts.outbox, command, known.effects, known.done, with_it))
+  const told = refusedStep(step, refused.answer, later ?? null)
+  return steps.map((one) => (one === step ? told : one))
+}
+const refusedStep = (step: UndoStep, { body, status }: QueryResult, later: Later | null): UndoStep => {
+  const { errors, message } = isJsonObject(body) ? body : { errors: undefined, message: undefined }
+  const text = typeof message === "string" ? message : `The answer was ${status}.`
+  return {
+    ...step,
+    way: "refused",
+    says: later === null ? text : `${text} ${laterText(later)}`,
+    instead: later === null ? null : insteadOf(later),
+    later,
+    refusal: { status, message: text, errors: isJsonObject(errors) ? errors : {} }
+  }
+}
+const insteadOf = ({ n }: Later): string =>
+  n === null ? "agree on it, and set it by hand" : `undo that first: flightcase undo ${n}`
 
 /** What takes back a command that left the device. */
 const compensating = Effect.fnUntraced(function* (
-  { catalogue, outbox, replica_id, viewer }: UndoParts,
+  parts: UndoParts,
   command: OutboxCommand,
   with_it: ReadonlySet<string>
 ): Effect.fn.Return<UndoStep, Failure, Store | CommandRuntime> {
+  const { catalogue, outbox } = parts
   const about = { ...named(command), ...plain }
-  const endpoint = catalogue.endpoint(command.name)
-  const effects = outbox.doneOf(command.n)
-  const compensation = endpoint === undefined ? undefined : compensationOf(catalogue, endpoint)
-  if (endpoint === undefined || compensation === undefined || effects === undefined)
+  const known = yield* doneHere(parts, command)
+  if (known === undefined)
     return stepOf(about, cannot("What it changed is not remembered on this device", "put it right by hand"))
-  const now = instantOf(yield* Clock.currentTimeMillis)
-  const context = yield* undoContext(catalogue, replica_id, yield* viewer, now)
-  const done = yield* doneOf(context, command, endpoint, effects)
+  const { compensation, context, done, effects } = known
   const undoing = compensation(done, catalogue)
   if (undoing.kind === "cannot") return stepOf(about, undoing)
   const unknown = undoing.requests.find(({ name }) => catalogue.endpoint(name) === undefined)
   if (unknown !== undefined)
     return stepOf(about, cannot(`This release knows no command ${unknown.name}`, "put it right by hand"))
   const later = yield* laterChange(context, outbox, command, effects, done, undoing, with_it)
-  return later === undefined ? stepOf(about, undoing) : { ...about, way: "refused", says: laterText(later), later }
+  return later === undefined
+    ? stepOf(about, undoing)
+    : { ...about, way: "refused", says: laterText(later), instead: insteadOf(later), later }
+})
+/** What the command did, as far as it is remembered here; undefined where it is not. */
+const doneHere = Effect.fnUntraced(function* (
+  { catalogue, outbox, replica_id, viewer }: UndoParts,
+  command: OutboxCommand
+) {
+  const endpoint = catalogue.endpoint(command.name)
+  const effects = outbox.doneOf(command.n)
+  const compensation = endpoint === undefined ? undefined : compensationOf(catalogue, endpoint)
+  if (endpoint === undefined || compensation === undefined || effects === undefined) return undefined
+  const now = instantOf(yield* Clock.currentTimeMillis)
+  const context = yield* undoContext(catalogue, replica_id, yield* viewer, now)
+  return { compensation, context, effects, done: yield* doneOf(context, command, endpoint, effects) }
 })
 const stepOf = (about: Omit<UndoStep, "way" | "says">, undoing: Undoing): UndoStep =>
   undoing.kind === "cannot"
@@ -210,17 +265,13 @@ const compensate = async (
   recorded: Array<OutboxCommand>
 ): Promise<QueryResult | undefined> => {
   const made: Array<OutboxCommand | undefined> = []
-  const valueOf = (value: Json | UndoRequest["params"][string]): Json => {
-    if (!isJsonObject(value) || typeof value["made_by"] !== "number") return value as Json
-    return made[value["made_by"]]?.ids[String(value["table"])]?.[0] ?? null
-  }
-  for (const { body = {}, name, params } of step.requests) {
-    const endpoint = catalogue.endpoint(name) as CommandEndpoint
-    const path = endpoint.path.replace(/\{(\w+)\}/g, (_, param: string) =>
-      encodeURIComponent(String(valueOf(params[param] ?? "")))
+  for (const one of step.requests) {
+    const request = requestOf(
+      catalogue,
+      one,
+      made.map((command) => command?.ids)
     )
-    const values: JsonObject = Object.fromEntries(Object.entries(body).map(([field, one]) => [field, valueOf(one)]))
-    const answer = await ask({ method: endpoint.method, path, query: [], body: values }, { ids: {}, undoes: [step.id] })
+    const answer = await ask(request, { ids: {}, undoes: [step.id] })
     if (answer.status >= 400) return answer
     const command = answer.command === undefined ? undefined : outbox.find(answer.command.id)
     made.push(command)

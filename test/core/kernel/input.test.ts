@@ -167,6 +167,19 @@ describe("a body is read", () => {
   ])("%s", (_name, field, raw, expected) => {
     expect(value(field, raw)).toEqual(expected)
   })
+  it.each([
+    ["9999-12-31T23:59:59Z", "must be a time until 2199-01-01."],
+    ["2199-01-01T00:00:00.001Z", "must be a time until 2199-01-01."],
+    ["2300-01-01", "must be a time until 2199-01-01."],
+    ["0000-06-01", "must be a time from 0001-01-01 on."],
+    ["0001-01-01T00:00:00+02:00", "must be a time from 0001-01-01 on."],
+    ["2300-02-30", "must be a date or a time (ISO 8601)."],
+    [42, "must be a date or a time (ISO 8601)."]
+  ])("a time out of the range is told which it is: %s", (raw, wrong) => {
+    expect(create({ ends_at: timestamp() }, { ends_at: raw }).errors).toEqual({
+      ends_at: [`The ends at field ${wrong}`]
+    })
+  })
   it.each<[Field, ReadonlyArray<unknown>, ReadonlyArray<unknown>]>([
     [
       text({ format: "email" }),

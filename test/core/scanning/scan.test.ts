@@ -2,72 +2,26 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type App, engines, openApp } from "../../app.ts"
 import { opportunity_path, opportunityFixture, type OpportunityFixture } from "../opportunities/fixtures.ts"
-
-const day = (at: number): string => `2031-05-${String(at).padStart(2, "0")}`
-const dates = (from = 1, to = 5) => ({ starts_at: `${day(from)}T09:00:00Z`, ends_at: `${day(to)}T17:00:00Z` })
+import { dates, day, type ScanFixture, scanFixture } from "./fixture.ts"
 
 describe.each(engines)("scanning on %s", (engine) => {
   let app: App
   let w: OpportunityFixture
-  let count = 0
+  let s: ScanFixture
   beforeAll(async () => {
     app = await openApp(engine)
     w = opportunityFixture(app)
+    s = scanFixture(w)
   })
   afterAll(() => app.close())
-
-  const order = async (lines: ReadonlyArray<object>, on = dates()) => {
-    const opportunity = await w.opportunity({ subject: `Gig ${++count}`, ...on })
-    let body = opportunity
-    for (const line of lines)
-      body = await w.made(
-        `${opportunity_path}/${opportunity.id}/items`,
-        { name: "Line", unit_price: "10.00", ...line },
-        "opportunity"
-      )
-    await w.post(`${opportunity_path}/${opportunity.id}/convert_to_quotation`)
-    const made = await w.post(`${opportunity_path}/${opportunity.id}/convert_to_order`)
-    expect(made.status, JSON.stringify(made.body)).toBe(200)
-    return {
-      id: opportunity.id as number,
-      number: made.body.opportunity.number as string,
-      items: body.items as ReadonlyArray<any>
-    }
-  }
-  const scan = (at: { id: number }, direction: "out" | "in", code: string, more: object = {}) =>
-    w.post(`${opportunity_path}/${at.id}/scan`, { direction, code, ...more })
-  const units = async (at: { id: number }) =>
-    (await w.get(`${opportunity_path}/${at.id}/assets`)).body.assets.map((one: any) => [
-      one.stock_level_id,
-      one.status_label
-    ])
-  const box = async (items: ReadonlyArray<{ id: number }>, more: { sealed?: boolean } = {}) => {
-    const barcode = `BOX-${++count}`
-    const container = await w.made(
-      "/api/v1/containers/temporary",
-      { name: `Box ${count}`, barcode, store_id: 1 },
-      "container"
-    )
-    for (const { id } of items)
-      expect((await w.post(`/api/v1/containers/${container.id}/pack`, { serialised_item_id: id })).status).toBe(201)
-    if (more.sealed !== false) expect((await w.post(`/api/v1/containers/${container.id}/seal`)).status).toBe(200)
-    return { id: container.id as number, barcode }
-  }
-  const containerAt = async ({ id }: { id: number }) => (await w.get(`/api/v1/containers/${id}`)).body.container
-  const heads = async (many: number) => {
-    const product = await w.product()
-    const made = []
-    for (let n = 0; n < many; n++) made.push(await w.unit(product.id, { asset_number: `U-${++count}` }))
-    return { product, units: made as ReadonlyArray<{ id: number; asset_number: string }> }
-  }
 
   it("a unit is allocated, prepared and booked out by one code, counted, and checked in without naming the order", async () => {
     const {
       product,
       units: [a]
-    } = await heads(1)
-    const gig = await order([{ item_id: product.id, quantity: 2 }])
-    const out = await scan(gig, "out", ` ${a!.asset_number} `)
+    } = await s.heads(1)
+    const gig = await s.order([{ item_id: product.id, quantity: 2 }])
+    const out = await s.scan(gig, "out", ` ${a!.asset_number} `)
     expect(out.status, JSON.stringify(out.body)).toBe(200)
     expect(out.body.scan).toMatchObject({
       kind: "unit",
@@ -77,14 +31,14 @@ describe.each(engines)("scanning on %s", (engine) => {
     })
     const { assets } = (await w.get(`${opportunity_path}/${gig.id}/assets`)).body
     expect(assets[0].prepared_at).not.toBeNull()
-    const again = await scan(gig, "out", a!.asset_number)
+    const again = await s.scan(gig, "out", a!.asset_number)
     expect([again.status, again.body.errors.code]).toEqual([
       422,
       [`${a!.asset_number} is booked out on this order already`]
     ])
     const back = await w.post("/api/v1/scan_in", { code: a!.asset_number, finalise: true })
     expect(back.body.scan).toMatchObject({ opportunity_id: gig.id, counts: { out: 1, back: 1 } })
-    expect(await units(gig)).toEqual([[a!.id, "Finalised"]])
+    expect(await s.units(gig)).toEqual([[a!.id, "Finalised"]])
     expect((await w.post("/api/v1/scan_in", { code: a!.asset_number })).body.errors.code).toEqual([
       `${a!.asset_number} is not out`
     ])
@@ -94,35 +48,35 @@ describe.each(engines)("scanning on %s", (engine) => {
     const {
       product,
       units: [a]
-    } = await heads(1)
+    } = await s.heads(1)
     const [first, second] = [
-      await order([{ item_id: product.id, quantity: 1 }], dates(1, 5)),
-      await order([{ item_id: product.id, quantity: 1 }], dates(10, 12))
+      await s.order([{ item_id: product.id, quantity: 1 }], dates(1, 5)),
+      await s.order([{ item_id: product.id, quantity: 1 }], dates(10, 12))
     ]
-    expect((await scan(first, "out", a!.asset_number)).status).toBe(200)
+    expect((await s.scan(first, "out", a!.asset_number)).status).toBe(200)
     const before = await app.dump()
-    const refused = await scan(second, "out", a!.asset_number)
+    const refused = await s.scan(second, "out", a!.asset_number)
     expect(refused.status).toBe(422)
     expect(refused.body.errors.code[0]).toMatch(
       new RegExp(`^${a!.asset_number} is out with "Gig .*order ${Number(first.number)}\\); check it in there first\\.$`)
     )
     expect(await app.dump()).toEqual(before)
-    expect(await units(second)).toEqual([])
+    expect(await s.units(second)).toEqual([])
   })
 
   it("what came back damaged makes room for another unit, and the numbers stay those of the line", async () => {
     const {
       product,
       units: [a, b, c]
-    } = await heads(3)
-    const gig = await order([{ item_id: product.id, quantity: 2 }])
-    for (const one of [a, b]) expect((await scan(gig, "out", one!.asset_number)).status).toBe(200)
-    expect((await scan(gig, "out", c!.asset_number)).body.errors.code[0]).toContain(
+    } = await s.heads(3)
+    const gig = await s.order([{ item_id: product.id, quantity: 2 }])
+    for (const one of [a, b]) expect((await s.scan(gig, "out", one!.asset_number)).status).toBe(200)
+    expect((await s.scan(gig, "out", c!.asset_number)).body.errors.code[0]).toContain(
       "asks for 2 and takes no more units"
     )
-    const broken = await scan(gig, "in", a!.asset_number, { finalise: true, condition: 1, damage_notes: "No light" })
+    const broken = await s.scan(gig, "in", a!.asset_number, { finalise: true, condition: 1, damage_notes: "No light" })
     expect(broken.status, JSON.stringify(broken.body)).toBe(200)
-    const instead = await scan(gig, "out", c!.asset_number)
+    const instead = await s.scan(gig, "out", c!.asset_number)
     expect(instead.status, JSON.stringify(instead.body)).toBe(200)
     expect(instead.body.scan).toMatchObject({
       in_place_of: null,
@@ -132,9 +86,9 @@ describe.each(engines)("scanning on %s", (engine) => {
     const items = await w.get(`${opportunity_path}/${gig.id}?include=items`)
     const kept = await w.put(`${opportunity_path}/${gig.id}/items/${gig.items[0].id}`, { quantity: "2", name: "Heads" })
     expect([items.status, kept.status, kept.body.errors]).toEqual([200, 200, undefined])
-    expect((await scan(gig, "out", a!.asset_number)).status).toBe(422)
-    for (const one of [b, c]) expect((await scan(gig, "in", one!.asset_number, { finalise: true })).status).toBe(200)
-    expect((await scan(gig, "in", b!.asset_number)).status).toBe(422)
+    expect((await s.scan(gig, "out", a!.asset_number)).status).toBe(422)
+    for (const one of [b, c]) expect((await s.scan(gig, "in", one!.asset_number, { finalise: true })).status).toBe(200)
+    expect((await s.scan(gig, "in", b!.asset_number)).status).toBe(422)
     const { pieces } = (await w.get(`${opportunity_path}/${gig.id}?include=pieces`)).body.opportunity
     expect(pieces).toMatchObject({ wanted: 2, packed: 2, out: 0, back: 2 })
   })
@@ -143,21 +97,21 @@ describe.each(engines)("scanning on %s", (engine) => {
     const {
       product,
       units: [a, b]
-    } = await heads(2)
-    const gig = await order([{ item_id: product.id, quantity: 2 }])
-    for (const one of [a, b]) expect((await scan(gig, "out", one!.asset_number)).status).toBe(200)
-    expect((await scan(gig, "in", a!.asset_number, { finalise: true })).status).toBe(200)
-    const again = await scan(gig, "out", a!.asset_number)
+    } = await s.heads(2)
+    const gig = await s.order([{ item_id: product.id, quantity: 2 }])
+    for (const one of [a, b]) expect((await s.scan(gig, "out", one!.asset_number)).status).toBe(200)
+    expect((await s.scan(gig, "in", a!.asset_number, { finalise: true })).status).toBe(200)
+    const again = await s.scan(gig, "out", a!.asset_number)
     expect(again.status, JSON.stringify(again.body)).toBe(200)
     expect(again.body.scan).toMatchObject({ is_out_again: true, counts: { asked: 2, out: 2, back: 0, to_go: 0 } })
-    expect(await units(gig)).toEqual([
+    expect(await s.units(gig)).toEqual([
       [a!.id, "Dispatched"],
       [b!.id, "Dispatched"]
     ])
-    expect((await scan(gig, "in", a!.asset_number, { finalise: true })).status).toBe(200)
+    expect((await s.scan(gig, "in", a!.asset_number, { finalise: true })).status).toBe(200)
     expect((await w.post(`/api/v1/stock_levels/${a!.id}/quarantine`, { reason: "Smoke" })).status).toBeLessThan(300)
     const before = await app.dump()
-    const refused = await scan(gig, "out", a!.asset_number)
+    const refused = await s.scan(gig, "out", a!.asset_number)
     expect([refused.status, refused.body.errors.code[0]]).toEqual([422, expect.stringContaining("in quarantine")])
     expect(await app.dump()).toEqual(before)
   })
@@ -166,74 +120,74 @@ describe.each(engines)("scanning on %s", (engine) => {
     const {
       product,
       units: [a, b]
-    } = await heads(2)
-    const gig = await order([{ item_id: product.id, quantity: 1 }])
+    } = await s.heads(2)
+    const gig = await s.order([{ item_id: product.id, quantity: 1 }])
     const item = `${opportunity_path}/${gig.id}/items/${gig.items[0].id}`
     expect((await w.post(`${item}/assets`, { stock_level_id: a!.id })).status).toBe(201)
     expect((await w.post(`/api/v1/stock_levels/${a!.id}/quarantine`, { reason: "Smoke" })).status).toBeLessThan(300)
-    const instead = await scan(gig, "out", b!.asset_number)
+    const instead = await s.scan(gig, "out", b!.asset_number)
     expect(instead.status, JSON.stringify(instead.body)).toBe(200)
     expect(instead.body.scan).toMatchObject({
       in_place_of: a!.asset_number,
       counts: { asked: 1, packed: 1, out: 1, to_go: 0 }
     })
-    expect(await units(gig)).toEqual([[b!.id, "Dispatched"]])
+    expect(await s.units(gig)).toEqual([[b!.id, "Dispatched"]])
   })
 
   it("a quotation allocates units, but sends none: a scan on it leaves no allocation", async () => {
     const {
       product,
       units: [a]
-    } = await heads(1)
+    } = await s.heads(1)
     const quote = await w.withLine({ subject: "Quote", ...dates() }, { name: "Line", item_id: product.id, quantity: 1 })
     await w.post(`${opportunity_path}/${quote.id}/convert_to_quotation`)
     const before = await app.dump()
-    expect((await scan(quote, "out", a!.asset_number)).status).toBe(422)
+    expect((await s.scan(quote, "out", a!.asset_number)).status).toBe(422)
     expect(await app.dump()).toEqual(before)
   })
 
   it("a unit nobody asked for, an unknown and an ambiguous code are refused with what was looked for and the nearest", async () => {
     const {
       units: [a]
-    } = await heads(1)
-    const { product: other } = await heads(1)
-    const gig = await order([{ item_id: other.id, quantity: 1 }])
-    expect((await scan(gig, "out", a!.asset_number)).body.errors.code[0]).toMatch(
+    } = await s.heads(1)
+    const { product: other } = await s.heads(1)
+    const gig = await s.order([{ item_id: other.id, quantity: 1 }])
+    expect((await s.scan(gig, "out", a!.asset_number)).body.errors.code[0]).toMatch(
       `${a!.asset_number} is not on this order: order ${Number(gig.number)} asks for no Product`
     )
-    const unknown = await scan(gig, "out", `${a!.asset_number}Z`)
+    const unknown = await s.scan(gig, "out", `${a!.asset_number}Z`)
     expect(unknown.body.errors.code[0]).toMatch(
       /^no unit and no product has this code \(looked among .*\)\. The nearest: .*U-/
     )
-    const barcode = `DOUBLE-${++count}`
-    for (let n = 0; n < 2; n++) await w.unit(other.id, { asset_number: `U-${++count}`, barcode })
-    expect((await scan(gig, "out", barcode)).body.errors.code[0]).toMatch(
+    const barcode = `DOUBLE-${s.next()}`
+    for (let n = 0; n < 2; n++) await w.unit(other.id, { asset_number: `U-${s.next()}`, barcode })
+    expect((await s.scan(gig, "out", barcode)).body.errors.code[0]).toMatch(
       `"${barcode}" is the barcode of several units: U-`
     )
   })
 
   it("so many of a bulk product move at once over the lines that ask for it", async () => {
-    const cable = await w.product({ stock_method: 1, sku: `CABLE-${++count}`, barcode: `0501234567${100 + count}` })
-    const gig = await order([
+    const cable = await w.product({ stock_method: 1, sku: `CABLE-${s.next()}`, barcode: `0501234567${100 + s.next()}` })
+    const gig = await s.order([
       { item_id: cable.id, quantity: 4 },
       { item_id: cable.id, quantity: 6 }
     ])
-    expect((await scan(gig, "out", `${cable.sku}*8`)).body.scan).toMatchObject({
+    expect((await s.scan(gig, "out", `${cable.sku}*8`)).body.scan).toMatchObject({
       kind: "bulk",
       quantity: 8,
       counts: { asked: 10, out: 8, to_go: 2 }
     })
-    const more = await scan(gig, "out", `5 x ${cable.sku}`)
+    const more = await s.scan(gig, "out", `5 x ${cable.sku}`)
     expect(more.status).toBe(422)
-    expect((await scan(gig, "out", `(01)0${cable.barcode}`, { quantity: 2 })).body.scan).toMatchObject({
+    expect((await s.scan(gig, "out", `(01)0${cable.barcode}`, { quantity: 2 })).body.scan).toMatchObject({
       quantity: 2,
       counts: { to_go: 0 }
     })
     expect((await w.post("/api/v1/scan_in", { code: cable.sku })).status).toBe(422)
-    expect((await scan(gig, "in", `${cable.sku}*10`)).body.scan.counts.back).toBe(10)
-    const { product } = await heads(1)
+    expect((await s.scan(gig, "in", `${cable.sku}*10`)).body.scan.counts.back).toBe(10)
+    const { product } = await s.heads(1)
     expect(
-      (await scan(await order([{ item_id: product.id }]), "out", String(product.sku ?? product.name))).status
+      (await s.scan(await s.order([{ item_id: product.id }]), "out", String(product.sku ?? product.name))).status
     ).toBe(422)
   })
 
@@ -241,19 +195,19 @@ describe.each(engines)("scanning on %s", (engine) => {
     const {
       product,
       units: [a, b]
-    } = await heads(2)
-    const gig = await order([{ item_id: product.id, quantity: 2 }])
-    const packed = await box([a!, b!])
+    } = await s.heads(2)
+    const gig = await s.order([{ item_id: product.id, quantity: 2 }])
+    const packed = await s.box([a!, b!])
     const before = await app.dump()
-    const asked = await scan(gig, "out", a!.asset_number)
+    const asked = await s.scan(gig, "out", a!.asset_number)
     expect(asked.status).toBe(409)
     expect(asked.body.errors.break_seal[0]).toMatch(/U-\d+ is in Box \d+, which is sealed\. .*break the seal/)
     expect(await app.dump()).toEqual(before)
-    const out = await scan(gig, "out", a!.asset_number, { break_seal: true })
+    const out = await s.scan(gig, "out", a!.asset_number, { break_seal: true })
     expect(out.body.scan.taken_out_of).toEqual([
       { container_id: packed.id, name: expect.any(String), seal_broken: true }
     ])
-    const left = await containerAt(packed)
+    const left = await s.containerAt(packed)
     expect(left).toMatchObject({
       status: "open",
       unsealed_reason: `unit scanned out to order ${Number(gig.number)}: ${a!.asset_number}`,
@@ -269,13 +223,13 @@ describe.each(engines)("scanning on %s", (engine) => {
     const {
       product,
       units: [a, b, c]
-    } = await heads(3)
-    const gig = await order([{ item_id: product.id, quantity: 3 }])
-    const open = await box([a!, b!], { sealed: false })
-    expect((await scan(gig, "out", a!.asset_number)).body.scan.taken_out_of).toEqual([
+    } = await s.heads(3)
+    const gig = await s.order([{ item_id: product.id, quantity: 3 }])
+    const open = await s.box([a!, b!], { sealed: false })
+    expect((await s.scan(gig, "out", a!.asset_number)).body.scan.taken_out_of).toEqual([
       { container_id: open.id, name: expect.any(String), seal_broken: false }
     ])
-    expect(await containerAt(open)).toMatchObject({ status: "open", unsealed_reason: null })
+    expect(await s.containerAt(open)).toMatchObject({ status: "open", unsealed_reason: null })
     await w.post(`/api/v1/containers/${open.id}/pack`, { serialised_item_id: c!.id })
     await w.post(`/api/v1/containers/${open.id}/seal`)
     const allocated = await w.post(`${opportunity_path}/${gig.id}/quick_allocate`, {
@@ -283,7 +237,7 @@ describe.each(engines)("scanning on %s", (engine) => {
     })
     const asset = allocated.body.opportunity.items[0].assets.find((one: any) => one.stock_level_id === c!.id)
     expect((await w.post(`${opportunity_path}/${gig.id}/quick_book_out`, { asset_ids: [asset.id] })).status).toBe(200)
-    expect(await containerAt(open)).toMatchObject({
+    expect(await s.containerAt(open)).toMatchObject({
       status: "open",
       unsealed_reason: `unit scanned out to order ${Number(gig.number)}: ${c!.asset_number}`
     })
@@ -293,62 +247,64 @@ describe.each(engines)("scanning on %s", (engine) => {
     const {
       product,
       units: [a, b]
-    } = await heads(2)
-    const gig = await order([{ item_id: product.id, quantity: 2 }])
-    const packed = await box([a!, b!])
-    const out = await scan(gig, "out", packed.barcode)
+    } = await s.heads(2)
+    const gig = await s.order([{ item_id: product.id, quantity: 2 }])
+    const packed = await s.box([a!, b!])
+    const out = await s.scan(gig, "out", packed.barcode)
     expect(out.body.scan, JSON.stringify(out.body)).toMatchObject({
       kind: "container",
       container_id: packed.id,
       quantity: 2,
       counts: { asked: 2, out: 2, to_go: 0 }
     })
-    expect(await containerAt(packed)).toMatchObject({ status: "dispatched", opportunity_id: gig.id })
-    expect((await scan(gig, "out", packed.barcode)).body.errors.code[0]).toMatch("is booked out on this order already")
+    expect(await s.containerAt(packed)).toMatchObject({ status: "dispatched", opportunity_id: gig.id })
+    expect((await s.scan(gig, "out", packed.barcode)).body.errors.code[0]).toMatch(
+      "is booked out on this order already"
+    )
     const back = await w.post("/api/v1/scan_in", { code: packed.barcode })
     expect(back.body.scan, JSON.stringify(back.body)).toMatchObject({
       kind: "container",
       opportunity_id: gig.id,
       counts: { out: 2, back: 2 }
     })
-    const there = await containerAt(packed)
+    const there = await s.containerAt(packed)
     expect([there.status, there.items.length]).toEqual(["returned", 2])
-    expect((await units(gig)).map(([, status]: [number, string]) => status)).toEqual(["Checked In", "Checked In"])
+    expect((await s.units(gig)).map(([, status]: [number, string]) => status)).toEqual(["Checked In", "Checked In"])
   })
 
   it("a case with something the order does not ask for stays whole; one that is open is not sent", async () => {
     const {
       product,
       units: [a]
-    } = await heads(1)
+    } = await s.heads(1)
     const {
       units: [stranger]
-    } = await heads(1)
-    const gig = await order([{ item_id: product.id, quantity: 1 }])
-    const packed = await box([a!, stranger!])
+    } = await s.heads(1)
+    const gig = await s.order([{ item_id: product.id, quantity: 1 }])
+    const packed = await s.box([a!, stranger!])
     const before = await app.dump()
-    expect((await scan(gig, "out", packed.barcode)).body.errors.code[0]).toMatch(
+    expect((await s.scan(gig, "out", packed.barcode)).body.errors.code[0]).toMatch(
       `${stranger!.asset_number}, which is in it, is not on this order`
     )
-    const open = await box([(await heads(1)).units[0]!], { sealed: false })
-    const refused = await scan(gig, "out", open.barcode)
+    const open = await s.box([(await s.heads(1)).units[0]!], { sealed: false })
+    const refused = await s.scan(gig, "out", open.barcode)
     expect(refused.body.errors.code[0]).toMatch(/is open; only a sealed case goes out whole/)
     expect((await app.dump())["asset_assignments"]).toEqual(before["asset_assignments"])
-    expect(await units(gig)).toEqual([])
+    expect(await s.units(gig)).toEqual([])
   })
 
   it("a box is back with the last unit of it that is checked in by itself", async () => {
     const {
       product,
       units: [a, b]
-    } = await heads(2)
-    const gig = await order([{ item_id: product.id, quantity: 2 }])
-    const packed = await box([a!, b!])
-    await scan(gig, "out", packed.barcode)
-    expect((await scan(gig, "in", a!.asset_number)).status).toBe(200)
-    expect((await containerAt(packed)).status).toBe("dispatched")
-    expect((await scan(gig, "in", b!.asset_number)).status).toBe(200)
-    expect((await containerAt(packed)).status).toBe("returned")
+    } = await s.heads(2)
+    const gig = await s.order([{ item_id: product.id, quantity: 2 }])
+    const packed = await s.box([a!, b!])
+    await s.scan(gig, "out", packed.barcode)
+    expect((await s.scan(gig, "in", a!.asset_number)).status).toBe(200)
+    expect((await s.containerAt(packed)).status).toBe("dispatched")
+    expect((await s.scan(gig, "in", b!.asset_number)).status).toBe(200)
+    expect((await s.containerAt(packed)).status).toBe("returned")
   })
 
   /** A sealed case that is let as a kit, with one unit in it. */
@@ -358,11 +314,11 @@ describe.each(engines)("scanning on %s", (engine) => {
       is_containerable: true,
       availability_mode: "kit"
     })
-    const housing = await w.unit(flight.id, { asset_number: `K-${++count}` })
+    const housing = await w.unit(flight.id, { asset_number: `K-${s.next()}` })
     const {
       units: [a],
       product
-    } = await heads(1)
+    } = await s.heads(1)
     const kit = await w.made("/api/v1/containers", { name: "Kit", serialised_item_id: housing.id }, "container")
     await w.post(`/api/v1/containers/${kit.id}/pack`, { serialised_item_id: a!.id })
     await w.post(`/api/v1/containers/${kit.id}/seal`)
@@ -370,25 +326,25 @@ describe.each(engines)("scanning on %s", (engine) => {
   }
   it("a kit's case goes out by its own code, as it does by the dispatch of containers", async () => {
     const { a, flight, housing, kit, product } = await sealedKit()
-    const gig = await order([{ item_id: flight.id, quantity: 1 }])
-    const other = await order([{ item_id: product.id, quantity: 1 }])
+    const gig = await s.order([{ item_id: flight.id, quantity: 1 }])
+    const other = await s.order([{ item_id: product.id, quantity: 1 }])
     // What the kit holds is taken out of it only by breaking its seal.
-    expect((await scan(other, "out", a!.asset_number)).status).toBe(409)
-    expect((await scan(gig, "out", housing.asset_number)).body.scan).toMatchObject({
+    expect((await s.scan(other, "out", a!.asset_number)).status).toBe(409)
+    expect((await s.scan(gig, "out", housing.asset_number)).body.scan).toMatchObject({
       kind: "container",
       quantity: 1,
       counts: { asked: 1, out: 1 }
     })
-    expect((await scan(other, "out", a!.asset_number)).body.errors.code[0]).toMatch("is in Kit, which is out")
+    expect((await s.scan(other, "out", a!.asset_number)).body.errors.code[0]).toMatch("is in Kit, which is out")
     expect((await w.post("/api/v1/scan_in", { code: housing.asset_number })).body.scan.kind).toBe("container")
-    expect((await containerAt(kit)).status).toBe("returned")
+    expect((await s.containerAt(kit)).status).toBe("returned")
   })
   it("a unit that a kit holds is taken out of it where somebody breaks the seal, and is free for the order", async () => {
     const { a, kit, product } = await sealedKit()
-    const gig = await order([{ item_id: product.id, quantity: 1 }])
-    const out = await scan(gig, "out", a!.asset_number, { break_seal: true })
+    const gig = await s.order([{ item_id: product.id, quantity: 1 }])
+    const out = await s.scan(gig, "out", a!.asset_number, { break_seal: true })
     expect(out.status, JSON.stringify(out.body)).toBe(200)
-    expect(await containerAt(kit)).toMatchObject({
+    expect(await s.containerAt(kit)).toMatchObject({
       status: "open",
       unsealed_reason: `unit scanned out to order ${Number(gig.number)}: ${a!.asset_number}`,
       items: []
@@ -396,24 +352,24 @@ describe.each(engines)("scanning on %s", (engine) => {
   })
 
   it("a counted product of which a kit holds some is refused with how the kit is scanned", async () => {
-    const kit = await w.product({ stock_method: 1, name: "Stage kit", sku: `KIT-${++count}` })
-    const cable = await w.product({ stock_method: 1, name: "XLR", sku: `XLR-${count}` })
+    const kit = await w.product({ stock_method: 1, name: "Stage kit", sku: `KIT-${s.next()}` })
+    const cable = await w.product({ stock_method: 1, name: "XLR", sku: `XLR-${s.next()}` })
     const part = { component_product_id: cable.id, quantity: 3 }
     await w.made(`/api/v1/products/${kit.id}/components`, part, "component")
-    const gig = await order([
+    const gig = await s.order([
       { item_id: cable.id, quantity: 10, name: "XLR" },
       { item_id: kit.id, quantity: 2, name: "Stage kit" }
     ])
     const way = `The 6 that belong to Stage kit go with it: scan the code of Stage kit.`
-    const refused = await scan(gig, "out", `${cable.sku}*16`)
+    const refused = await s.scan(gig, "out", `${cable.sku}*16`)
     expect([refused.status, refused.body.errors.quantity]).toEqual([
       422,
       [`XLR: the line asks for 10, and 0 went out already. ${way}`]
     ])
-    expect((await scan(gig, "out", `${cable.sku}*10`)).status).toBe(200)
-    expect((await scan(gig, "out", `${kit.sku}*2`)).status).toBe(200)
-    const alone = await order([{ item_id: kit.id, quantity: 2, name: "Stage kit" }])
-    expect((await scan(alone, "out", `${cable.sku}*6`)).body.errors.code).toEqual([
+    expect((await s.scan(gig, "out", `${cable.sku}*10`)).status).toBe(200)
+    expect((await s.scan(gig, "out", `${kit.sku}*2`)).status).toBe(200)
+    const alone = await s.order([{ item_id: kit.id, quantity: 2, name: "Stage kit" }])
+    expect((await s.scan(alone, "out", `${cable.sku}*6`)).body.errors.code).toEqual([
       `XLR is not on this order (${Number(alone.number)}). ${way}`
     ])
   })
@@ -422,13 +378,13 @@ describe.each(engines)("scanning on %s", (engine) => {
     const {
       product: camera,
       units: [a, b, c]
-    } = await heads(3)
+    } = await s.heads(3)
     await w.made(`/api/v1/products/${kit.id}/components`, { component_product_id: camera.id, quantity: 1 }, "component")
-    const gig = await order([{ item_id: kit.id, quantity: 2, name: "Camera kit" }])
+    const gig = await s.order([{ item_id: kit.id, quantity: 2, name: "Camera kit" }])
     const free = async () =>
       (await w.get(`/api/v1/products/${camera.id}/availability?store_id=1&date=${day(3)}`)).body.availability.available
     expect(await free()).toBe(1)
-    const out = await scan(gig, "out", a!.asset_number)
+    const out = await s.scan(gig, "out", a!.asset_number)
     expect(out.status, JSON.stringify(out.body)).toBe(200)
     expect(out.body.scan).toMatchObject({
       part_of: "Camera kit",
@@ -436,8 +392,8 @@ describe.each(engines)("scanning on %s", (engine) => {
       counts: { asked: 2, out: 1 }
     })
     expect(await free()).toBe(1)
-    expect((await scan(gig, "out", b!.asset_number)).status).toBe(200)
-    expect((await scan(gig, "out", c!.asset_number)).body.errors.code[0]).toBe(
+    expect((await s.scan(gig, "out", b!.asset_number)).status).toBe(200)
+    expect((await s.scan(gig, "out", c!.asset_number)).body.errors.code[0]).toBe(
       `Camera kit: its kits take 2 ${camera.name} and no more.`
     )
     expect(await free()).toBe(1)
@@ -449,13 +405,13 @@ describe.each(engines)("scanning on %s", (engine) => {
   })
 
   it("eight devices that scan two units at once book each unit out once", async () => {
-    const { product, units: made } = await heads(2)
+    const { product, units: made } = await s.heads(2)
     const gigs = []
     for (let n = 0; n < 4; n++)
-      gigs.push(await order([{ item_id: product.id, quantity: 2 }], dates(1 + n * 4, 3 + n * 4)))
-    const replies = await Promise.all(gigs.flatMap((gig) => made.map((unit) => scan(gig, "out", unit.asset_number))))
+      gigs.push(await s.order([{ item_id: product.id, quantity: 2 }], dates(1 + n * 4, 3 + n * 4)))
+    const replies = await Promise.all(gigs.flatMap((gig) => made.map((unit) => s.scan(gig, "out", unit.asset_number))))
     expect(replies.map(({ status }) => status).filter((status) => status === 200)).toHaveLength(2)
-    const out = (await Promise.all(gigs.map(units))).flat()
+    const out = (await Promise.all(gigs.map(s.units))).flat()
     expect(out.map(([id]: [number, string]) => id).sort()).toEqual(made.map(({ id }) => id).sort())
   })
 })

@@ -29,6 +29,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
   const order = (product_id: number, quantity = 1, dates: object = hire) => w.order(product_id, quantity, dates)
   const assetsOf = (reply: Reply): ReadonlyArray<number> =>
     reply.body.opportunity.items[0].assets.map(({ id }: { readonly id: number }) => id)
+  const headerOf = async (id: number) => (await w.get(`${opportunity_path}/${id}`)).body.opportunity
   const shortage = async (id: number) => (await w.get(`${opportunity_path}/${id}`)).body.opportunity.has_shortage
   /** A unit on hire with an order. */
   const out = async (condition?: number) => {
@@ -205,6 +206,70 @@ describe.each(engines)("the workshop on %s", (engine) => {
       422,
       ["amount"]
     ])
+  })
+
+  it("is of no hire that the unit was never on, and names the one it was on last", async () => {
+    const { opportunity, unit } = await out()
+    const other = await order((await w.product()).id)
+    const before = await app.dump()
+    const name = `"${opportunity.subject}" (order ${Number((await headerOf(opportunity.id)).number)})`
+    const never = `"${other.subject}" (order ${Number((await headerOf(other.id)).number)})`
+    for (const way of ["quarantine", "repair", "lost"])
+      expect((await move(unit.id, way, { opportunity_id: other.id })).body.errors).toEqual({
+        opportunity_id: [`${unit.asset_number} was never on ${never}: it was last on ${name}; name that one.`]
+      })
+    expect(await app.dump()).toEqual(before)
+    const fresh = await w.unit((await w.product()).id)
+    expect((await move(fresh.id, "lost", { opportunity_id: other.id })).body.errors).toEqual({
+      opportunity_id: [`${fresh.asset_number} was never on ${never}: it was on no hire yet.`]
+    })
+    expect((await move(fresh.id, "lost")).status).toBe(200)
+    const [record] = await recordsOf(fresh.id)
+    const charged = { amount: "10.00", opportunity_id: other.id }
+    expect(refusedOn(await w.post(`/api/v1/service_records/${record.id}/charge`, charged))).toEqual([
+      422,
+      ["opportunity_id"]
+    ])
+    expect((await move(unit.id, "lost", { opportunity_id: opportunity.id })).status).toBe(200)
+  })
+
+  it("is of the hire that a unit was exchanged on, travelled to in a case, or that a line asks for pieces of", async () => {
+    const { asset, opportunity, product, unit } = await out()
+    const second = await w.unit(product.id)
+    const item = opportunity.line.id
+    const exchanged = await w.patch(`${opportunity_path}/${opportunity.id}/items/${item}/assets/${asset}`, {
+      action: "substitute",
+      stock_level_id: second.id
+    })
+    expect(exchanged.status, JSON.stringify(exchanged.body)).toBe(200)
+    expect((await move(unit.id, "repair", { opportunity_id: opportunity.id })).status).toBe(200)
+
+    const flight = await w.product()
+    await w.put(`/api/v1/products/${flight.id}/container_template`, {
+      is_containerable: true,
+      availability_mode: "kit"
+    })
+    const housing = await w.unit(flight.id)
+    const lens = await w.unit((await w.product()).id)
+    const kit = await w.made("/api/v1/containers", { name: "Kit", serialised_item_id: housing.id }, "container")
+    await w.post(`/api/v1/containers/${kit.id}/pack`, { serialised_item_id: lens.id })
+    const gig = await order(flight.id)
+    expect(refusedOn(await move(lens.id, "lost", { opportunity_id: gig.id }))).toEqual([422, ["opportunity_id"]])
+    expect((await allocate(gig, housing.id)).status).toBe(200)
+    expect((await move(lens.id, "lost", { opportunity_id: gig.id })).status).toBe(200)
+
+    const cable = await w.product({ stock_method: 1 })
+    const bulk = (await w.get(`/api/v1/stock_levels?q[product_id_eq]=${cable.id}`)).body.stock_levels[0]
+    await w.put(`/api/v1/stock_levels/${bulk.id}`, { quantity_held: 10 })
+    expect(refusedOn(await move(bulk.id, "lost", { opportunity_id: gig.id }))).toEqual([422, ["opportunity_id"]])
+    const kit_product = await w.product({ stock_method: 1 })
+    await w.made(
+      `/api/v1/products/${kit_product.id}/components`,
+      { component_product_id: cable.id, quantity: 2 },
+      "component"
+    )
+    const with_kit = await order(kit_product.id)
+    expect((await move(bulk.id, "lost", { opportunity_id: with_kit.id })).status).toBe(200)
   })
 
   it("has no record for whoever changes orders and sees no stock, and charges nothing for them", async () => {

@@ -221,6 +221,41 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     ])
     expect(body.opportunity.original_ends_at).toBeNull()
   })
+  it("warns of dates that what went out does not fit, also where it is only asked", async () => {
+    const product = await w.product()
+    const desk = await w.unit(product.id, { asset_number: "DESK-OUT" })
+    const order = await ordered([{ name: "Desk", item_id: product.id }])
+    const path = `${opportunity_path}/${order.id}`
+    const { asset } = (await w.post(`${path}/items/${order.items[0].id}/assets`, { stock_level_id: desk.id })).body
+    const dispatched_at = "2026-08-31T12:00:00.000Z"
+    expect((await w.post(`${path}/quick_book_out`, { asset_ids: [asset.id], dispatched_at })).status).toBe(200)
+    const warned = async (body: object): Promise<unknown> =>
+      (await w.post(`${path}/extend/preview`, body)).body.meta.warnings
+    expect(await warned({ ends_at: later })).toEqual([])
+    expect(await warned({ starts_at: "2026-08-31T09:00:00Z" })).toEqual([])
+    const begins = `Went out before the hire begins now: DESK-OUT (${dispatched_at}); give an earlier start where that is wrong.`
+    expect(await warned({ starts_at: "2026-09-02T09:00:00Z" })).toEqual([begins])
+    const before = { starts_at: "2026-08-20T09:00:00Z", ends_at: "2026-08-21T09:00:00Z" }
+    const ends = `Went out after the hire ends now: DESK-OUT (${dispatched_at}); give a later end where that is wrong.`
+    expect(await warned(before)).toEqual([ends])
+    expect((await extend(order.id, before)).body.meta.warnings).toEqual([ends])
+  })
+  it("refuses a hire that has no dates yet, and says where they are set", async () => {
+    const { id } = await w.opportunity({ starts_at: undefined, ends_at: undefined })
+    const before = await shown(id)
+    const refused = {
+      starts_at: [
+        "The hire has no dates yet that could be moved; set starts_at and ends_at by a plain change (orders update)."
+      ]
+    }
+    for (const path of ["extend", "extend/preview"]) {
+      const reply = await w.post(`${opportunity_path}/${id}/${path}`, { ends_at: later })
+      expect([reply.status, reply.body.errors]).toEqual([422, refused])
+    }
+    expect(await shown(id)).toEqual(before)
+    await w.put(`${opportunity_path}/${id}`, { starts_at: hire.starts_at })
+    expect((await extend(id, { ends_at: later })).body.opportunity.ends_at).toBe(later)
+  })
   it("moves lines without dates of their own with the hire, and pins them where they are to stay", async () => {
     const order = await ordered([{ name: "A" }])
     const [a] = order.items

@@ -1,5 +1,5 @@
-/** Whether a moment that a person or another program names has come: one rule for money, invoices and credit notes. */
-import { plusMinutes } from "../values/time.ts"
+/** Whether a moment that a person or another program names has come: one rule for money, papers, goods and scans. */
+import { plusMinutes } from "./time.ts"
 
 /** Clocks of machines differ by this much at most; what is said to be later than that has not happened yet. */
 const clocks_apart_minutes = 5

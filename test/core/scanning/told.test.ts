@@ -1,0 +1,100 @@
+/** What a scan says beside its code, on both engines: when it was, and which unit is meant. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { type App, engines, openApp } from "../../app.ts"
+import { opportunity_path, opportunityFixture, type OpportunityFixture } from "../opportunities/fixtures.ts"
+import { type ScanFixture, scanFixture } from "./fixture.ts"
+
+describe.each(engines)("what a scan says of itself, on %s", (engine) => {
+  let app: App
+  let w: OpportunityFixture
+  let s: ScanFixture
+  beforeAll(async () => {
+    app = await openApp(engine)
+    w = opportunityFixture(app)
+    s = scanFixture(w)
+  })
+  afterAll(() => app.close())
+
+  it("a scan is of now or of the last year, and a unit is not back before it went out", async () => {
+    const {
+      product,
+      units: [a, b]
+    } = await s.heads(2)
+    const gig = await s.order([{ item_id: product.id, quantity: 2 }])
+    const now = Date.parse((await w.get(`${opportunity_path}/${gig.id}`)).body.opportunity.created_at)
+    const minutes = (some: number): string => new Date(now + some * 60_000).toISOString()
+    const before = await app.dump()
+    for (const [scanned_at, wrong] of [
+      ["2199-01-01T00:00:00Z", "must not be in the future"],
+      [minutes(60), "must not be in the future"],
+      [minutes(-60 * 24 * 400), "must not be more than a year ago"],
+      ["1901-01-01T00:00:00Z", "must not be more than a year ago"]
+    ])
+      for (const direction of ["out", "in"] as const)
+        expect((await s.scan(gig, direction, a!.asset_number, { scanned_at })).body.errors).toEqual({
+          scanned_at: [`The scanned at field ${wrong}; leave it out where the scan is now.`]
+        })
+    expect(await app.dump()).toEqual(before)
+
+    expect((await s.scan(gig, "out", a!.asset_number, { scanned_at: minutes(-60 * 24 * 90) })).status).toBe(200)
+    expect((await s.scan(gig, "out", b!.asset_number, { scanned_at: minutes(-60) })).status).toBe(200)
+    const out = await app.dump()
+    for (const path of [`${opportunity_path}/${gig.id}/scan`, "/api/v1/scan_in"])
+      expect(
+        (await w.post(path, { direction: "in", code: b!.asset_number, scanned_at: minutes(-70) })).body.errors
+      ).toEqual({
+        scanned_at: [
+          `${b!.asset_number} went out at ${minutes(-60)} and cannot be back before that; ` +
+            "leave it out where the scan is now."
+        ]
+      })
+    expect(await app.dump()).toEqual(out)
+    // Two clocks: the later one counts.
+    expect((await s.scan(gig, "in", b!.asset_number, { scanned_at: minutes(-63) })).status).toBe(200)
+    const { assets } = (await w.get(`${opportunity_path}/${gig.id}/assets`)).body
+    expect(assets.map((one: any) => [one.dispatched_at, one.returned_at])).toEqual([
+      [minutes(-60 * 24 * 90), null],
+      [minutes(-60), minutes(-60)]
+    ])
+  })
+
+  it("a case is not back before it went out, either", async () => {
+    const { product, units } = await s.heads(2)
+    const gig = await s.order([{ item_id: product.id, quantity: 2 }])
+    const { barcode } = await s.box(units)
+    const now = Date.parse((await w.get(`${opportunity_path}/${gig.id}`)).body.opportunity.created_at)
+    const at = (minutes: number) => ({ scanned_at: new Date(now + minutes * 60_000).toISOString() })
+    expect((await s.scan(gig, "out", barcode, at(-60))).status).toBe(200)
+    const early = await s.scan(gig, "in", barcode, at(-600))
+    expect([early.status, Object.keys(early.body.errors)]).toEqual([422, ["scanned_at"]])
+    expect((await s.scan(gig, "in", barcode, at(-62))).status).toBe(200)
+  })
+
+  it("a code and a unit that are sent together must be of one unit", async () => {
+    const {
+      product,
+      units: [a, b]
+    } = await s.heads(2)
+    const gig = await s.order([{ item_id: product.id, quantity: 2 }])
+    const before = await app.dump()
+    const name = (one: { id: number; asset_number: string }) => `${one.asset_number} (id ${one.id})`
+    const other = await s.scan(gig, "out", b!.asset_number, { stock_level_id: a!.id })
+    expect([other.status, other.body.errors]).toEqual([
+      422,
+      {
+        stock_level_id: [
+          `"${b!.asset_number}" is no code of ${name(a!)} but of ${name(b!)}; send the one or the other.`
+        ]
+      }
+    ])
+    const unknown = await s.scan(gig, "out", "NONSENSE", { stock_level_id: a!.id })
+    expect(unknown.body.errors.stock_level_id).toEqual([
+      `"NONSENSE" is no code of ${name(a!)}; send the one or the other.`
+    ])
+    expect((await s.scan(gig, "out", a!.asset_number, { vehicle_id: -5 })).body.errors).toEqual({
+      vehicle_id: ["The vehicle field must be at least 1."]
+    })
+    expect(await app.dump()).toEqual(before)
+    expect((await s.scan(gig, "out", a!.asset_number, { stock_level_id: a!.id })).status).toBe(200)
+  })
+})
