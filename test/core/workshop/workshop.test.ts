@@ -212,8 +212,11 @@ describe.each(engines)("the workshop on %s", (engine) => {
     const { opportunity, unit } = await out()
     const other = await order((await w.product()).id)
     const before = await app.dump()
-    const name = `"${opportunity.subject}" (order ${Number((await headerOf(opportunity.id)).number)})`
-    const never = `"${other.subject}" (order ${Number((await headerOf(other.id)).number)})`
+    const called = async (id: number): Promise<string> => {
+      const { number, subject } = await headerOf(id)
+      return `"${subject}" (order ${Number(number)})`
+    }
+    const [name, never] = [await called(opportunity.id), await called(other.id)]
     for (const way of ["quarantine", "repair", "lost"])
       expect((await move(unit.id, way, { opportunity_id: other.id })).body.errors).toEqual({
         opportunity_id: [`${unit.asset_number} was never on ${never}: it was last on ${name}; name that one.`]
@@ -255,7 +258,7 @@ describe.each(engines)("the workshop on %s", (engine) => {
     await w.post(`/api/v1/containers/${kit.id}/pack`, { serialised_item_id: lens.id })
     const gig = await order(flight.id)
     expect(refusedOn(await move(lens.id, "lost", { opportunity_id: gig.id }))).toEqual([422, ["opportunity_id"]])
-    expect((await allocate(gig, housing.id)).status).toBe(200)
+    expect((await w.allocate(gig, housing.id)).status).toBe(200)
     expect((await move(lens.id, "lost", { opportunity_id: gig.id })).status).toBe(200)
 
     const cable = await w.product({ stock_method: 1 })
