@@ -130,9 +130,7 @@ export const sendRows = async (context: CommandContext, sending: SendOptions): P
   // A dry run writes nothing, so what earlier rows would have made is named with later rows that refer to it.
   const promised = new Set<string>()
   const flush = async (rows: ReadonlyArray<Mapped>): Promise<void> => {
-    const found = await judged(context, sending, rows, promised).catch((error: unknown) => {
-      throw sending.dry_run ? error : interrupted(error, done)
-    })
+    const found = await judged(context, sending, rows, promised)
     let lines = ""
     for (const [at, verdict] of found.entries()) {
       const row = rows[at]
@@ -173,6 +171,8 @@ export const sendRows = async (context: CommandContext, sending: SendOptions): P
       size += mapped.bytes
     }
     if (rows.length > 0) await flush(rows)
+  } catch (error) {
+    throw sending.dry_run ? error : interrupted(error, done)
   } finally {
     progress.end()
   }
@@ -260,6 +260,9 @@ const interrupted = (error: unknown, done: number): unknown =>
     ? new CliError(error.code, error.message, {
         errors: error.errors,
         cause: error,
-        way_out: `The first ${done} rows are in; the same command again goes on from there.`
+        way_out: [
+          ...(error.way_out === undefined ? [] : [error.way_out]),
+          `The first ${done} rows are in; the same command again leaves them as they are and goes on behind them.`
+        ].join(" ")
       })
     : error

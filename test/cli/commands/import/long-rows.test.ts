@@ -47,7 +47,18 @@ describe("flightcase import", () => {
     expect(await imported("members", file)).toMatchObject({ code: 0, of: { created: 40 } })
   })
 
-  it("says of a plan that breaks off nothing about rows that are in", async () => {
+  it("says of an import that breaks off what is in, and of a plan nothing", async () => {
+    const rows = Array.from({ length: 1_000 }, (_, at) => [`B-${at}`, `Row ${at}`, "x".repeat(500)])
+    const file = written("broken.csv", [["number", "name", "notes"], ...rows, ["B-x", '"Never closed']])
+    const args = ["import", "members", file, "--chunk", "100"]
+    const { code, err } = await runHere(place, args)
+    expect(code).toBe(5)
+    expect(err).toMatch(/cannot be read from line 1002 on/)
+    expect(err).toMatch(/written twice. The first \d+ rows are in; the same command again leaves them as they are/)
+    expect((await runHere(place, [...args, "--plan"])).err).not.toContain("are in")
+  })
+
+  it("says of a plan that is refused nothing about rows that are in", async () => {
     const file = written("plain.csv", [
       ["number", "name"],
       ["P-1", "One"]
