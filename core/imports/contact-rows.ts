@@ -33,6 +33,8 @@ interface Kind {
   /** The part that a plain text means. */
   readonly main: string
   readonly separator: RegExp | undefined
+  /** What it begins with where it was copied from a link. */
+  readonly scheme?: RegExp
   /** The list its types are from. */
   readonly types: string
   readonly primaries: boolean
@@ -65,6 +67,7 @@ export const contactKinds: { readonly [K in ContactKind]: Kind } = {
     fields: emailFields,
     main: "address",
     separator: /[;,]/,
+    scheme: /^mailto:/i,
     types: "Email Type",
     primaries: true,
     isSame: (one, other) => folded(one["address"]) === folded(other["address"])
@@ -75,6 +78,7 @@ export const contactKinds: { readonly [K in ContactKind]: Kind } = {
     fields: phoneFields,
     main: "number",
     separator: /;/,
+    scheme: /^tel:/i,
     types: "Phone Type",
     primaries: true,
     isSame: (one, other) => digits(one["number"]) === digits(other["number"])
@@ -104,6 +108,7 @@ export interface ContactFacts {
 }
 export interface ContactPlan {
   readonly errors: FieldErrors
+  readonly warnings: ReadonlyArray<string>
   /** The records a member has then, and the events that bring them about. */
   readonly carryOut: (
     member_id: number,
@@ -200,21 +205,23 @@ export const planContacts = (
   const parts = partsOf(kind, cells)
   const refused = (text: string): ContactPlan => ({
     errors: { [kind.column]: [text] },
+    warnings: [],
     carryOut: () => ({ records: present, events: [] })
   })
   if (parts === undefined) return refused(`The ${kind.column} must be text, an object of its parts, or a list of them.`)
   if (parts.length === 0) return undefined
   if (parts.length > records_max) return refused(`A row may name at most ${records_max}.`)
   const errors: { [field: string]: ReadonlyArray<string> } = {}
+  const warnings: Array<string> = []
   const now: Array<{ before: ContactRecord | undefined; row: AnyRow }> = present.map((row) => ({ before: row, row }))
   let first: (typeof now)[number] | undefined
   for (const [at, given] of parts.entries()) {
-    const part = Object.fromEntries(
-      Object.entries(given)
-        .filter(([, value]) => isGiven(value))
-        .map(([column, value]) => [partName(columnName(column)), value])
-    )
+    const part = writtenIn(kind, given)
     const found = now.find(({ row }) => kind.isSame(part, row))
+    if (found === undefined && kind.table === addresses && part["street"] === undefined) {
+      warnings.push(`An address needs a street; passed over without one: ${Object.keys(part).join(", ")}.`)
+      continue
+    }
     const read = readPart(kind, part, found === undefined, facts)
     for (const [field, texts] of Object.entries(read.errors)) errors[errorPath(kind, at, field)] = texts
     const one = found ?? { before: undefined, row: initialRow(kind.table, kind.fields) }
@@ -226,10 +233,11 @@ export const planContacts = (
   }
   return {
     errors,
+    warnings,
     carryOut: (member_id, context) => {
       const events: Array<NewEvent> = []
       const records = now.map(({ before, row }, at): ContactRecord => {
-        const set = kind.primaries ? { ...row, is_primary: now[at] === first } : row
+        const set = kind.primaries && first !== undefined ? { ...row, is_primary: now[at] === first } : row
         if (before !== undefined) {
           const updated = updatedEvent(kind.table, before, set)
           if (updated !== undefined) events.push(updated)
@@ -243,6 +251,21 @@ export const planContacts = (
     }
   }
 }
+/** The parts of a record that are given, by their names. */
+const writtenIn = ({ main, scheme }: Kind, given: JsonObject): JsonObject =>
+  Object.fromEntries(
+    Object.entries(given)
+      .filter(([, value]) => isGiven(value))
+      .map(([header, value]) => {
+        const column = partName(columnName(header))
+        return [
+          column,
+          column === main && scheme !== undefined && typeof value === "string"
+            ? value.trim().replace(scheme, "")
+            : value
+        ]
+      })
+  )
 const partName = (column: string): string => {
   const known = memberColumns.aliases[column]
   return known !== undefined && (address_columns as ReadonlyArray<string>).includes(known) ? known : column

@@ -147,7 +147,9 @@ const planMember = (row: Row, working: Working): Plan => {
       ...(external === undefined && number === undefined
         ? ["Without a number or an external id the row is recognised by its name."]
         : []),
-      ...(namesakes.length === 0 ? [] : [`Another member is called ${name ?? ""} too.`])
+      ...(namesakes.length === 0 ? [] : [`Another member is called ${name ?? ""} too.`]),
+      ...body.warnings,
+      ...people.warnings
     ],
     carryOut: () => {
       const { member, events } = body.carryOut()
@@ -160,6 +162,7 @@ const planMember = (row: Row, working: Working): Plan => {
 interface Body {
   readonly values: AnyRow
   readonly errors: FieldErrors
+  readonly warnings: ReadonlyArray<string>
   readonly carryOut: () => { readonly member: MemberRow; readonly events: ReadonlyArray<NewEvent> }
 }
 /** A member's own fields and contact records. */
@@ -191,6 +194,7 @@ const planBody = (cells: JsonObject, before: MemberRow | undefined, working: Wor
       ...typeProblems(next, before),
       ...Object.assign({}, ...plans.map(([, { errors }]) => errors))
     },
+    warnings: plans.flatMap(([, { warnings }]) => warnings),
     carryOut: () => {
       const member = before === undefined ? { ...next, id: context.id(members) } : next
       const own = before === undefined ? createdEvent(members, member) : updatedEvent(members, before, set)
@@ -238,6 +242,7 @@ const namedRows = (
 const people_max = 50
 interface PeoplePlan {
   readonly errors: FieldErrors
+  readonly warnings: ReadonlyArray<string>
   readonly carryOut: (organisation: MemberRow) => ReadonlyArray<NewEvent>
 }
 /**
@@ -246,9 +251,9 @@ interface PeoplePlan {
  */
 const planPeople = (cells: JsonObject, organisation: MemberRow | undefined, working: Working): PeoplePlan => {
   const given = peopleIn(cells)
-  const refused = (text: string): PeoplePlan => ({ errors: { contact: [text] }, carryOut: () => [] })
+  const refused = (text: string): PeoplePlan => ({ errors: { contact: [text] }, warnings: [], carryOut: () => [] })
   if (given === undefined) return refused("The contact must be a name, an object of columns, or a list of them.")
-  if (given.length === 0) return { errors: {}, carryOut: () => [] }
+  if (given.length === 0) return { errors: {}, warnings: [], carryOut: () => [] }
   if (given.length > people_max) return refused(`A row may name at most ${people_max} people.`)
   const present = working.relations.of(organisation?.id ?? 0).flatMap((id) => working.byId.get(id) ?? [])
   const errors: { [path: string]: ReadonlyArray<string> } = {}
@@ -278,6 +283,7 @@ const planPeople = (cells: JsonObject, organisation: MemberRow | undefined, work
   })
   return {
     errors,
+    warnings: plans.flatMap(({ body }) => body.warnings),
     carryOut: (made) =>
       plans.flatMap(({ body, type }) => {
         const { member, events } = body.carryOut()

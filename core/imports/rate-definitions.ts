@@ -16,9 +16,9 @@ import { presets } from "../pricing/presets.ts"
 import { basePeriods, strategies } from "../pricing/strategies.ts"
 import { rate_definitions, rateDefinitionFields, type RateDefinitionRow } from "../rates/schema.ts"
 import { textCell } from "./cells.ts"
+import { methodColumns, rateColumns } from "./rate-columns.ts"
 import { type Definitions, definitionsOf, sourceEngineSlug } from "./rate-rows.ts"
 import {
-  type Columns,
   decideRows,
   importContext,
   type importFields,
@@ -31,28 +31,6 @@ import {
 import type { VerdictsDecided } from "./rows.ts"
 
 const described = { name: rateDefinitionFields.name, description: rateDefinitionFields.description }
-const methodColumns = [
-  "calculation_strategy",
-  "base_period",
-  "enabled_modifiers",
-  "strategy_config",
-  "modifier_configs"
-] as const
-
-const columns: Columns = {
-  known: new Set(["name", "description", "preset", "engine", ...methodColumns]),
-  aliases: {
-    slug: "preset",
-    preset_slug: "preset",
-    rate_engine: "engine",
-    source_engine: "engine",
-    strategy: "calculation_strategy",
-    period: "base_period",
-    modifiers: "enabled_modifiers"
-  },
-  spread: new Set(["strategy_config", "modifier_configs"])
-}
-
 interface DefinitionFacts extends ImportContext {
   readonly definitions: ReadonlyArray<RateDefinitionRow>
 }
@@ -64,7 +42,7 @@ export const definitionFacts = Effect.fnUntraced(function* (
   const present = yield* store.find(rate_definitions, {})
   yield* lockStreams(present.map(({ id }) => `rate_definition:${id}`))
   return {
-    rows: readRows(input.values.rows ?? [], columns),
+    rows: readRows(input.values.rows ?? [], rateColumns),
     dry_run: input.values.dry_run ?? false,
     // Read again now that they are locked.
     definitions: yield* store.find(rate_definitions, {})

@@ -240,7 +240,7 @@ export const missingReferenceText = (name: string): string => `The selected ${fi
 
 const matches = (pattern: RegExp, words: string) => ({ test: (value: string) => pattern.test(value), words })
 const formats: { readonly [F in TextFormat]: { readonly test: (value: string) => boolean; readonly words: string } } = {
-  email: matches(/^[^\s@"<>]+@[^\s@"<>.]+(\.[^\s@"<>.]+)*$/, "a valid e-mail address"),
+  email: matches(/^[^\s@"<>,;:]+@[^\s@"<>,;:.]+(\.[^\s@"<>,;:.]+)*$/, "a valid e-mail address"),
   url: {
     test: (value) => /^https?:\/\/[^\s]+$/i.test(value) && URL.canParse(value),
     words: "a valid http or https address"

@@ -22,23 +22,27 @@ export interface MoneyRules {
  * at the currency's scale. The failure is a text that continues a field's name: "must be a number."
  */
 export const parseMoney = (input: unknown, currency: string, rules: MoneyRules = {}): Result.Result<number, string> => {
-  if (typeof input === "number" && Number.isInteger(input)) return inRange(input, rules)
+  if (typeof input === "number" && Number.isInteger(input)) return inRange(input, rules, undefined)
   if (rules.minor_only === true) return Result.fail("must be a whole number of minor units.")
   const text = typeof input === "number" ? String(input) : typeof input === "string" ? input.trim() : ""
   if (!isNumericText(text)) return Result.fail("must be a number.")
   const scale = scaleOf(currency)
   const plain = plainScaled(text, scale)
-  if (plain !== undefined) return inRange(Number(plain), rules)
+  if (plain !== undefined) return inRange(Number(plain), rules, currency)
   const minor = exact(text).times(exact(10).pow(scale))
   if (!minor.isInteger()) {
     return Result.fail(`must have ${scale === 0 ? "no" : `at most ${scale}`} decimals in ${currency}.`)
   }
-  return inRange(minor.toNumber(), rules)
+  return inRange(minor.toNumber(), rules, currency)
 }
 
-const inRange = (minor: number, rules: MoneyRules): Result.Result<number, string> => {
+/** `currency`: what was given were its major units, and a refusal speaks of them. */
+const inRange = (minor: number, rules: MoneyRules, currency: string | undefined): Result.Result<number, string> => {
   if (minor < 0 && rules.signed !== true) return Result.fail("must be at least 0.")
-  if (Math.abs(minor) > MAX_MONEY_MINOR) return Result.fail(`must not be greater than ${MAX_MONEY_MINOR} minor units.`)
+  if (Math.abs(minor) > MAX_MONEY_MINOR) {
+    const most = currency === undefined ? `${MAX_MONEY_MINOR} minor units` : formatMoney(MAX_MONEY_MINOR, currency)
+    return Result.fail(`must not be greater than ${most}.`)
+  }
   // Adding zero turns a negative zero ("-0.00") into plain zero.
   return Result.succeed(minor + 0)
 }

@@ -1,8 +1,9 @@
-/** Importing a price list over HTTP, against the database taking in the rows that come of it by the fastest way it has. */
+/** Importing a price list, and customers, over HTTP, against the database taking in the rows that come of it by the fastest way it has. */
 import { DatabaseSync, type SQLInputValue } from "node:sqlite"
 import { join } from "node:path"
 import pg from "pg"
-import { priceList } from "./journal.ts"
+import type { Json } from "../../core/kernel/json.ts"
+import { customerList, priceList } from "./journal.ts"
 import { cpuSecondsOf, inTurns, print, type Side } from "./measure.ts"
 import { type Client, type Running, temporaryFolder } from "./processes.ts"
 import { onPostgres, onSqlite, served } from "./stage.ts"
@@ -11,12 +12,29 @@ const rounds = 7
 const warming = 3
 const per_round = 2_000
 const per_chunk = 500
-/** What a row of the list becomes a row of; the journal has its events besides. */
-const tables = ["products", "stock_levels", "stock_transactions", "product_rates"]
+interface Kind {
+  readonly path: string
+  readonly list: (count: number) => ReadonlyArray<{ readonly [column: string]: Json }>
+  readonly what: string
+  /** What a row of the list becomes a row of; the journal has its events besides. */
+  readonly tables: ReadonlyArray<string>
+}
+const products: Kind = {
+  path: "/api/v1/products/import",
+  list: priceList,
+  what: "new products with stock and a rate",
+  tables: ["products", "stock_levels", "stock_transactions", "product_rates"]
+}
+const members: Kind = {
+  path: "/api/v1/members/import",
+  list: customerList,
+  what: "new customers with an address, an e-mail and a telephone number",
+  tables: ["members", "addresses", "emails", "phones"]
+}
 
 /** Each round imports a list nobody has seen; the first of all shows the rows to the peer. */
-const importing = (ask: Client, server: Running): Side => {
-  const list = priceList(per_round * (1 + warming + rounds))
+const importing = (kind: Kind, ask: Client, server: Running): Side => {
+  const list = kind.list(per_round * (1 + warming + rounds))
   let from = 0
   return {
     name: "flightcase",
@@ -24,7 +42,7 @@ const importing = (ask: Client, server: Running): Side => {
       const before = cpuSecondsOf(server.pid)
       const started = performance.now()
       for (let sent = 0; sent < per_round; sent += per_chunk) {
-        const { meta } = await ask("POST", "/api/v1/products/import", { rows: list.slice(from, (from += per_chunk)) })
+        const { meta } = await ask("POST", kind.path, { rows: list.slice(from, (from += per_chunk)) })
         if (meta.created !== per_chunk) throw new Error(JSON.stringify(meta))
       }
       const seconds = (performance.now() - started) / 1000
@@ -37,12 +55,14 @@ const importing = (ask: Client, server: Running): Side => {
     }
   }
 }
-const told = (engine: string): string =>
-  `import, ${engine}: ${per_round.toLocaleString("en")} new products with stock and a rate in requests of ${per_chunk}: rows of ${tables.length} tables, and the journal's`
+const told = ({ tables, what }: Kind, engine: string): string =>
+  `import, ${engine}: ${per_round.toLocaleString("en")} ${what} in requests of ${per_chunk}: ` +
+  `rows of ${tables.length} tables, and the journal's`
 
-const onPg = (): Promise<void> =>
+const onPg = (kind: Kind): Promise<void> =>
   served(onPostgres, async (engine, server, ask) => {
-    const ours = importing(ask, server)
+    const ours = importing(kind, ask, server)
+    const { tables } = kind
     await ours.round()
     const client = new pg.Client(engine.url)
     await client.connect()
@@ -63,7 +83,7 @@ const onPg = (): Promise<void> =>
       }
     })
     print(
-      `${told("Postgres (fsync on)")}; copy reads files on the server into equal tables with equal indexes`,
+      `${told(kind, "Postgres (fsync on)")}; copy reads files on the server into equal tables with equal indexes`,
       await inTurns(
         [ours, copied("copy", tables), copied("copy, journal too", [...tables, "journal"])],
         rounds,
@@ -74,9 +94,10 @@ const onPg = (): Promise<void> =>
     await client.end()
   })
 
-const onFile = (): Promise<void> =>
+const onFile = (kind: Kind): Promise<void> =>
   served(onSqlite, async (engine, server, ask) => {
-    const ours = importing(ask, server)
+    const ours = importing(kind, ask, server)
+    const { tables } = kind
     await ours.round()
     const db = new DatabaseSync(join(temporaryFolder(), "bare.sqlite"))
     db.exec(`pragma journal_mode = wal; pragma synchronous = full; attach '${engine.path}' as ours`)
@@ -117,14 +138,16 @@ const onFile = (): Promise<void> =>
     })
     const peers = [inserted("node:sqlite inserts", prepared.slice(0, -1)), inserted("inserts, journal too", prepared)]
     print(
-      `${told("SQLite (synchronous=full)")}; the peer inserts them prepared, in as many transactions`,
+      `${told(kind, "SQLite (synchronous=full)")}; the peer inserts them prepared, in as many transactions`,
       await inTurns([ours, ...peers], rounds, warming),
       { unit: "rows", as: "rate" }
     )
     db.close()
   })
 
-export const imports = async (): Promise<void> => {
-  await onPg()
-  await onFile()
+const onBoth = (kind: Kind) => async (): Promise<void> => {
+  await onPg(kind)
+  await onFile(kind)
 }
+export const imports = onBoth(products)
+export const memberImports = onBoth(members)

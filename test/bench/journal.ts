@@ -51,6 +51,23 @@ const kinds = [
   "Projector"
 ]
 
+/** Rows of a list of customers: each with a number, an address, an e-mail and a telephone number. */
+export const customerList = (count: number): ReadonlyArray<{ readonly [column: string]: Json }> =>
+  Array.from({ length: count }, (_, at) => ({
+    number: `C-${at}`,
+    type: "organisation",
+    name: `Customer ${at} Ltd`,
+    credit_limit: `${500 + (at % 90) * 100}.00`,
+    on_stop: at % 20 === 0 ? "yes" : "no",
+    street: `${1 + (at % 200)} High Street`,
+    city: "Leeds",
+    postcode: `LS${1 + (at % 29)} 1AA`,
+    country: "GB",
+    email: `info@customer-${at}.example`,
+    phone: `+44 113 ${4_000_000 + at}`,
+    tags: "regular, festival"
+  }))
+
 /** At least so many events, by the product's own commands on a database in memory. */
 export const writtenJournal = async (least: number): Promise<ReadonlyArray<StoredEvent>> => {
   let made = 0

@@ -12,6 +12,7 @@ const benches: { readonly [name: string]: () => Promise<() => Promise<void>> } =
   http: async () => (await import("./http.ts")).http,
   limits: async () => (await import("./limits.ts")).limits,
   import: async () => (await import("./import.ts")).imports,
+  "import-members": async () => (await import("./import.ts")).memberImports,
   write: async () => (await import("./write.ts")).write,
   availability: async () => (await import("./availability.ts")).availability,
   pricing: async () => (await import("./pricing.ts")).pricing,

@@ -12,6 +12,7 @@ import { oneLine } from "../../output/text.ts"
 import { type Flags, listFlag, repeatable, textFlag, withAction } from "../../program.ts"
 import { type Kind, kinds, type RowVerdict } from "./kinds.ts"
 import { mapperFor, readMapping } from "./mapping.ts"
+import { underHeadings } from "./parts.ts"
 import { type Counts, type Resumable, resumable, sendRows } from "./send.ts"
 import { refusedRows } from "./refused.ts"
 import { openSource } from "./source.ts"
@@ -94,7 +95,7 @@ const importFile = async (
     throw usageError(`--chunk is a number from 1 to ${chunk_max}.`)
   const mapping = readMapping(listFlag(flags, "map"), textFlag(flags, "mapFile"), listFlag(flags, "set"))
   const source = await openSource(file, textFlag(flags, "delimiter"), flags["raw"] === true)
-  const mapper = mapperFor(mapping, source.headers, new Set(kind.columns), source.comma_decimals)
+  const mapper = mapperFor(mapping, source.headers, kind.columns, source.comma_decimals)
   for (const note of source.notes) context.note(note)
   if (mapper.left_out.length > 0)
     context.note(`Left out, because nothing is mapped from them: ${mapper.left_out.join(", ")}.`)
@@ -118,12 +119,14 @@ const importFile = async (
     onVerdict: (verdict, row) => {
       if (context.options.json === true) verdicts.push(verdict)
       if (verdict.status !== "rejected") return
-      context.note(rejection(verdict))
-      refused?.(row, reasonsIn(verdict))
+      const reasons = reasonsIn(verdict, mapper.headings(row.cells))
+      context.note(rejection(verdict, reasons))
+      refused?.(row, reasons)
     }
   })
   tellWarnings(context, warnings)
   const summary = { rows: counts.created + counts.updated + counts.unchanged + counts.rejected, ...counts, dry_run }
+  if (summary.rows === 0) context.note("The file has no rows, so there was nothing to import.")
   if (context.options.json === true) context.printJson({ import: summary, verdicts: plainJson(verdicts) })
   else context.print(recordText(summary, context.terminal))
   if (!dry_run && context.isDevice() && !context.offline && changed(counts))
@@ -176,14 +179,13 @@ const changed = (counts: Counts): boolean => counts.created + counts.updated > 0
 /** The address of the server: an interrupted import continues only at the same one. */
 const whereTo = (context: CommandContext): string => context.serverChoice().url ?? ""
 
-const reasonsIn = ({ errors }: RowVerdict): string =>
-  Object.entries(errors ?? {})
-    .map(([field, texts]) => `${field}: ${texts.join(" ")}`)
+const reasonsIn = ({ errors }: RowVerdict, places: ReadonlyMap<string, string>): string =>
+  underHeadings(errors ?? {}, places)
+    .map(([heading, texts]) => `${heading}: ${texts.join(" ")}`)
     .join("; ")
-const rejection = (verdict: RowVerdict): string => {
-  const { row, line, key } = verdict
+const rejection = ({ row, line, key }: RowVerdict, reasons: string): string => {
   const where = line === undefined ? `row ${row}` : `row ${row} (line ${line})`
-  return oneLine(`✗ ${where}${key === null ? "" : ` ${key}`}: ${reasonsIn(verdict)}`)
+  return oneLine(`✗ ${where}${key === null ? "" : ` ${key}`}: ${reasons}`)
 }
 const tellWarnings = (
   context: CommandContext,

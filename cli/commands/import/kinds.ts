@@ -2,7 +2,9 @@
 import { memberColumns, organisationsIn } from "../../../core/imports/member-columns.ts"
 import { textCell } from "../../../core/imports/cells.ts"
 import { partsIn } from "../../../core/imports/part-rows.ts"
-import { readRows } from "../../../core/imports/rows.ts"
+import { productColumns } from "../../../core/imports/product-columns.ts"
+import { rateColumns } from "../../../core/imports/rate-columns.ts"
+import { type Columns, readRows } from "../../../core/imports/rows.ts"
 import { foldCase } from "../../../core/kernel/table.ts"
 import type { JsonObject } from "../../../core/kernel/json.ts"
 
@@ -28,7 +30,7 @@ export interface Promised {
 }
 export interface Kind {
   readonly path: string
-  readonly columns: ReadonlyArray<string>
+  readonly columns: Columns
   readonly promised: ReadonlyArray<Promised>
   /** A small file that goes in as it is. */
   readonly example: string
@@ -57,33 +59,7 @@ const promisedNames: Promised = {
 export const kinds: { readonly [kind: string]: Kind | undefined } = {
   products: {
     path: "/api/v1/products/import",
-    columns: [
-      "name",
-      "sku",
-      "barcode",
-      "description",
-      "product_type",
-      "stock_method",
-      "allowed_stock_type",
-      "weight",
-      "replacement_charge",
-      "sub_rental_price",
-      "purchase_price",
-      "buffer_percent",
-      "buffer_before_minutes",
-      "post_rent_unavailability",
-      "track_availability",
-      "accessory_only",
-      "discountable",
-      "is_active",
-      "tag_list",
-      "group",
-      "tax_class",
-      "stock",
-      "rate",
-      "components",
-      "custom_fields"
-    ],
+    columns: productColumns,
     promised: [promisedSkus],
     example: `sku,name,group,stock_method,weight (kg),replacement_charge,stock,rate.preset,rate.price,components
 PAR-64,PAR 64 floodlight,Lighting / Floodlights,bulk,3.1,45.00,24,daily-rate,4.50,
@@ -93,17 +69,7 @@ PAR-BAR,Bar of four PAR 64,Lighting / Floodlights,bulk,,,,daily-rate,15.00,PAR-6
   },
   rates: {
     path: "/api/v1/rate_definitions/import",
-    columns: [
-      "name",
-      "description",
-      "preset",
-      "engine",
-      "calculation_strategy",
-      "base_period",
-      "enabled_modifiers",
-      "strategy_config",
-      "modifier_configs"
-    ],
+    columns: rateColumns,
     promised: [],
     example: `engine,name,description
 Daily Rate,Daily Rate,
@@ -112,7 +78,7 @@ Weekly Rate,Weekly Rate,
   },
   members: {
     path: "/api/v1/members/import",
-    columns: [...memberColumns.known],
+    columns: memberColumns,
     promised: [promisedNumbers, promisedNames],
     example: `number,type,name,organisation,credit_limit,on_stop,street,city,country,email,phone,contact.name,tags
 C-100,organisation,Acme Events,,5000.00,no,1 High Street,Leeds,GB,info@acme.example,0113 4960000,Ann Lee,"tv, vip"

@@ -1,8 +1,10 @@
 /** Maps the columns of a file to those of the API: names, templates, constants, units. */
 import { readFileSync } from "node:fs"
+import { type Columns, columnName } from "../../../core/imports/rows.ts"
 import { parseJson } from "../../../core/kernel/body-limits.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"
 import { usageError } from "../../exit-codes.ts"
+import { fieldOf, headOf, placesIn, type Told, withParts } from "./parts.ts"
 import { reason_column } from "./refused.ts"
 import { convert, unitOf } from "./units.ts"
 
@@ -58,6 +60,8 @@ const fileEntries = (file: string): ReadonlyArray<readonly [string, string]> => 
 
 export interface Mapper {
   readonly map: (cells: JsonObject) => JsonObject
+  /** Fields as verdicts name them → the columns of the file that a row has them from. */
+  readonly headings: (cells: JsonObject) => ReadonlyMap<string, string>
   /** Columns of the file that nothing takes. */
   readonly left_out: ReadonlyArray<string>
 }
@@ -76,51 +80,74 @@ const columnsIn = (source: string): ReadonlyArray<string> => {
 export const mapperFor = (
   mapping: Mapping,
   headers: ReadonlyArray<string> | undefined,
-  known: ReadonlySet<string>,
+  columns: Columns,
   comma_decimals: boolean
 ): Mapper => {
+  checkMapping(mapping, headers, columns)
   const { sources, constants } = mapping
-  if (headers !== undefined) {
-    for (const [target, source] of sources) {
-      const missing = columnsIn(source).find((name) => !headers.includes(name))
-      if (missing !== undefined)
-        throw usageError(
-          `--map ${target}: the file has no column ${JSON.stringify(missing)}.`,
-          `Its columns are: ${headers.filter((one) => one !== "").join(", ")}.`
-        )
-    }
-  }
   const used = new Set([...sources.values()].flatMap(columnsIn))
   const comesAlong = (header: string): boolean =>
     header !== reason_column &&
     !used.has(header) &&
     !sources.has(header) &&
     !constants.has(header) &&
-    (sources.size === 0 || known.has(headOf(header)))
-  const map = (cells: JsonObject): JsonObject => {
-    const out: { [column: string]: Json } = {}
-    for (const [header, value] of Object.entries(cells)) {
-      if (!comesAlong(header)) continue
+    (sources.size === 0 || columns.known.has(headOf(header)))
+  const toldIn = (cells: JsonObject): ReadonlyArray<Told> => {
+    const told: Array<Told> = []
+    for (const [heading, value] of Object.entries(cells)) {
+      if (!comesAlong(heading)) continue
       // "Weight (kg)" is our weight, in kilograms.
-      const { base, unit } = unitOf(header)
-      const target = unit === undefined ? header : base
-      out[target] = valued(target, value, unit, comma_decimals)
+      const { base, unit } = unitOf(heading)
+      const target = unit === undefined ? heading : base
+      told.push({ target, heading, value: valued(target, value, unit, comma_decimals) })
     }
     for (const [target, source] of sources) {
       const value = filled(source, cells)
-      if (value !== "")
-        out[target] = valued(target, value, source.includes("{") ? undefined : unitOf(source).unit, comma_decimals)
+      const unit = source.includes("{") ? undefined : unitOf(source).unit
+      if (value !== "") told.push({ target, heading: source, value: valued(target, value, unit, comma_decimals) })
     }
-    for (const [target, value] of constants) out[target] = valued(target, value, undefined, false)
-    return withParts(out)
+    for (const [target, value] of constants)
+      told.push({ target, heading: `--set ${target}`, value: valued(target, value, undefined, false) })
+    return told
   }
   return {
-    map,
+    map: (cells) => withParts(Object.fromEntries(toldIn(cells).map(({ target, value }) => [target, value]))),
+    headings: (cells) => placesIn(toldIn(cells), columns),
     left_out:
       headers === undefined
         ? []
         : headers.filter((header) => !["", reason_column].includes(header) && !used.has(header) && !comesAlong(header))
   }
+}
+
+/** Refuses what the file or the import has no column for: the rows would come in without it. */
+const checkMapping = (
+  { sources, constants }: Mapping,
+  headers: ReadonlyArray<string> | undefined,
+  columns: Columns
+): void => {
+  const theirs = headers?.filter((one) => one !== "").join(", ")
+  for (const [target, source] of sources) {
+    const missing = columnsIn(source).find((name) => headers !== undefined && !headers.includes(name))
+    if (missing !== undefined)
+      throw usageError(
+        `--map ${target}: the file has no column ${JSON.stringify(missing)}.`,
+        `Its columns are: ${theirs}.`
+      )
+  }
+  for (const [flag, named] of [
+    ["--map", sources],
+    ["--set", constants]
+  ] as const)
+    for (const [target, value] of named)
+      if (!columns.known.has(fieldOf(target, columns)))
+        throw usageError(
+          `${flag} ${target}=${value}: there is no column ${target} to import into.`,
+          `Write column=${flag === "--map" ? "Column of the file" : "value"}, where column is one of ` +
+            `${[...columns.known].join(", ")}${
+              flag === "--set" || theirs === undefined ? "" : `; the columns of the file are: ${theirs}`
+            }.`
+        )
 }
 
 /** The value of a source in a row: a cell, or a template filled in. */
@@ -162,73 +189,5 @@ const valued = (target: string, value: Json, unit: string | undefined, comma_dec
     comma_decimals
   )
 }
-const columnName = (target: string): string =>
-  (target.split(".")[0] ?? "")
-    .trim()
-    .toLowerCase()
-    .replace(/[\s-]+/g, "_")
 /** "12" and "1,200" are how many; "1001, 1002" and "A-1; A-2" are which. */
 const plain_count = /^-?\d{1,3}(,\d{3})*$|^-?\d+([.,]\d+)?$/
-
-const isBlank = (value: Json | undefined): boolean =>
-  value === undefined || value === null || (typeof value === "string" && value.trim() === "")
-
-interface Several {
-  /** The part that the column by itself holds. */
-  readonly main?: string
-  /** Without this part there is none: a price list has gaps. */
-  readonly needs?: string
-}
-/** Columns of which a row may have several: `rate2.price`, `email2`. */
-const several: { readonly [head: string]: Several | undefined } = {
-  rate: { needs: "price" },
-  address: { main: "street" },
-  email: { main: "address" },
-  phone: { main: "number" },
-  link: { main: "url" },
-  contact: { main: "name" }
-}
-const numbered = new RegExp(`^(${Object.keys(several).join("|")})[\\s_]?(\\d*)(?:\\.(.+))?$`, "is")
-/** Our column that a column of a row belongs to: `rate` of `rate2.price`, `stock` of `stock.North`. */
-export const headOf = (column: string): string => {
-  const head = column.split(".")[0] ?? ""
-  return numbered.exec(head)?.[1]?.toLowerCase() ?? head
-}
-
-/** Columns of which a row has several, as lists; a column that stands for itself stays as it is. */
-const withParts = (row: { readonly [column: string]: Json }): JsonObject => {
-  const rest: { [column: string]: Json } = {}
-  const found = new Map<string, Map<number, { [part: string]: Json }>>()
-  const alone = new Map<string, Json>()
-  for (const [column, value] of Object.entries(row)) {
-    const [, head, number = "", part] = numbered.exec(column.trim()) ?? []
-    const of = head === undefined ? undefined : several[head.toLowerCase()]
-    if (head === undefined || of === undefined) rest[column] = value
-    else if (isBlank(value)) continue
-    else if (part === undefined && number === "" && (of.main === undefined || typeof value === "object"))
-      alone.set(head.toLowerCase(), value)
-    else {
-      const slots = found.get(head.toLowerCase()) ?? new Map<number, { [part: string]: Json }>()
-      const at = Number(number === "" ? 1 : number)
-      slots.set(at, { ...slots.get(at), [part === undefined ? (of.main ?? "") : columnName(part)]: value })
-      found.set(head.toLowerCase(), slots)
-    }
-  }
-  for (const [head, slots] of found) {
-    const { main = "", needs } = several[head] ?? {}
-    const parts = [...slots]
-      .sort(([one], [other]) => one - other)
-      .map(([, part]) => part)
-      .filter((part) => needs === undefined || part[needs] !== undefined)
-      // By itself it may hold several between semicolons.
-      .map((part) => (Object.keys(part).length === 1 ? (part[main] ?? part) : part))
-    const others = alone.get(head)
-    const all = [
-      ...parts,
-      ...(Array.isArray(others) ? (others as ReadonlyArray<Json>) : others === undefined ? [] : [others])
-    ]
-    if (all.length > 0) rest[head] = all
-    alone.delete(head)
-  }
-  return { ...rest, ...Object.fromEntries(alone) }
-}

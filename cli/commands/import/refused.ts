@@ -21,13 +21,13 @@ export const refusedRows = (
   const columns = headers?.filter((header) => header !== "" && header !== reason_column)
   if (!going_on || !existsSync(file))
     writeFileSync(file, columns === undefined ? "" : line([...columns, reason_column]))
-  return ({ cells: row, broken_cells }, reasons) =>
+  return ({ cells: row, broken_text }, reasons) =>
     appendFileSync(
       file,
       columns === undefined
         ? `${JSON.stringify({ ...row, [reason_column]: reasons })}\n`
-        : broken_cells === undefined
+        : broken_text === undefined
           ? line([...columns.map((column) => cells.of(row[column])), cells.of(reasons)])
-          : line([...broken_cells, reasons])
+          : `${broken_text}${separator}${line([reasons])}`
     )
 }

@@ -2,6 +2,7 @@
 import { appendFileSync, existsSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Schedule, Schema } from "effect"
+import { json_body_bytes_max } from "../../../core/kernel/body-limits.ts"
 import type { Json, JsonObject } from "../../../core/kernel/json.ts"
 import { repeated } from "../../../sync/http-client.ts"
 import type { QueryResult } from "../../../sync/device/device.ts"
@@ -93,8 +94,23 @@ export interface SendResult {
   readonly warnings: ReadonlyMap<string, { readonly count: number; readonly row: number }>
 }
 
-/** A request stays below what the server takes of JSON, however long the cells are. */
-const body_max_bytes = 700_000
+/** What is left for a row beside what a request says of its own. */
+const row_bytes_max = json_body_bytes_max - 65_536
+/** Rows of a request together, where they are more than one: what else a dry run tells is as long at the most. */
+const rows_bytes_max = 500_000
+const bytesOf = (value: Json): number => Buffer.byteLength(JSON.stringify(value))
+/** A row as it is sent, or refused here, with the column that makes it too long for any request. */
+const measured = (source: SourceRow, cells: JsonObject): Mapped => {
+  const bytes = bytesOf(cells)
+  if (bytes <= row_bytes_max) return { source, cells, bytes }
+  const [[column, longest] = ["row", bytes]] = Object.entries(source.cells)
+    .map(([name, value]) => [name, bytesOf(value)] as const)
+    .sort(([, one], [, other]) => other - one)
+  const broken =
+    `This takes ${longest} bytes, the whole row ${bytes}, and no more than ${row_bytes_max} of a row can be sent: ` +
+    "shorten it, or leave the cell empty."
+  return { source: { ...source, broken, broken_column: column }, cells: {}, bytes: 0 }
+}
 
 export const sendRows = async (context: CommandContext, sending: SendOptions): Promise<SendResult> => {
   const { source, state, verdicts_file } = sending
@@ -114,9 +130,7 @@ export const sendRows = async (context: CommandContext, sending: SendOptions): P
   // A dry run writes nothing, so what earlier rows would have made is named with later rows that refer to it.
   const promised = new Set<string>()
   const flush = async (rows: ReadonlyArray<Mapped>): Promise<void> => {
-    const found = await judged(context, sending, rows, promised).catch((error: unknown) => {
-      throw interrupted(error, done)
-    })
+    const found = await judged(context, sending, rows, promised)
     let lines = ""
     for (const [at, verdict] of found.entries()) {
       const row = rows[at]
@@ -147,17 +161,18 @@ export const sendRows = async (context: CommandContext, sending: SendOptions): P
     let size = 0
     for await (const row of source.rows()) {
       if (row.row <= (state?.at.rows ?? 0)) continue
-      const mapped: Mapped = { source: row, cells: sending.map(row.cells) }
-      const length = JSON.stringify(mapped.cells).length
-      if (rows.length > 0 && (rows.length >= sending.chunk || size + length > body_max_bytes)) {
+      const mapped = measured(row, sending.map(row.cells))
+      if (rows.length > 0 && (rows.length >= sending.chunk || size + mapped.bytes > rows_bytes_max)) {
         await flush(rows)
         rows = []
         size = 0
       }
       rows.push(mapped)
-      size += length
+      size += mapped.bytes
     }
     if (rows.length > 0) await flush(rows)
+  } catch (error) {
+    throw sending.dry_run ? error : interrupted(error, done)
   } finally {
     progress.end()
   }
@@ -168,6 +183,8 @@ export const sendRows = async (context: CommandContext, sending: SendOptions): P
 interface Mapped {
   readonly source: SourceRow
   readonly cells: JsonObject
+  /** Of the cells, as they are sent. */
+  readonly bytes: number
 }
 
 /** Verdicts on rows: the server's, and refusals of rows that could not be read. */
@@ -200,7 +217,13 @@ const judged = async (
   return rows.map(({ source }): RowVerdict => {
     const place = { row: source.row, ...(source.line === undefined ? {} : { line: source.line }) }
     if (source.broken !== undefined)
-      return { ...place, status: "rejected", id: null, key: null, errors: { row: [source.broken] } }
+      return {
+        ...place,
+        status: "rejected",
+        id: null,
+        key: null,
+        errors: { [source.broken_column ?? "row"]: [source.broken] }
+      }
     const verdict = results[next++]
     if (verdict === undefined)
       throw new CliError(exit_codes.failed, `The server gave ${results.length} verdicts for ${sent.length} rows.`)
@@ -237,6 +260,9 @@ const interrupted = (error: unknown, done: number): unknown =>
     ? new CliError(error.code, error.message, {
         errors: error.errors,
         cause: error,
-        way_out: `The first ${done} rows are in; the same command again goes on from there.`
+        way_out: [
+          ...(error.way_out === undefined ? [] : [error.way_out]),
+          `The first ${done} rows are in; the same command again leaves them as they are and goes on behind them.`
+        ].join(" ")
       })
     : error

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto"
 import { createReadStream } from "node:fs"
 import { readFile, stat } from "node:fs/promises"
 import { Readable } from "node:stream"
-import { type Info, parse } from "csv-parse"
+import { CsvError, parse } from "csv-parse"
 import { parseJson, TooDeep } from "../../../core/kernel/body-limits.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"
 import { CliError, exit_codes, usageError } from "../../exit-codes.ts"
@@ -18,10 +18,12 @@ export interface SourceRow {
   /** The line of the file the row ends on. */
   readonly line: number | undefined
   readonly cells: JsonObject
-  /** Why the row cannot be read; its cells are empty then. */
+  /** Why the row cannot be read, or sent. */
   readonly broken?: string
-  /** The cells of a row that has more of them than the heading. */
-  readonly broken_cells?: ReadonlyArray<string>
+  /** The column that is at fault, where it is one. */
+  readonly broken_column?: string
+  /** The row as it stands in a CSV, without the end of its line, where its cells cannot be told. */
+  readonly broken_text?: string
 }
 export interface Source {
   /** Hash of the content: an interrupted import continues only with the same file. */
@@ -63,8 +65,7 @@ export const openSource = async (file: string, delimiter: string | undefined, ra
       }
     }
   }
-  const separator =
-    delimiter === undefined ? separatorIn(start) : delimiter === "tab" || delimiter === "\\t" ? "\t" : delimiter
+  const separator = delimiter === undefined ? separatorIn(start) : givenSeparator(delimiter)
   const headers = await headersOf(decoded(open(), encoding), separator)
   return {
     hash,
@@ -128,6 +129,11 @@ async function* decodedText(stream: Readable, encoding: Encoding): AsyncGenerato
 }
 const decoded = (stream: Readable, encoding: Encoding): Readable => Readable.from(decodedText(stream, encoding))
 
+const givenSeparator = (delimiter: string): string => {
+  const sign = delimiter === "tab" || delimiter === "\\t" ? "\t" : delimiter
+  if (!/^[\t -~]$/.test(sign) || sign === '"') throw usageError("--delimiter is one sign, such as ; or |, or tab.")
+  return sign
+}
 /** The separator the heading uses most, quoted text aside. */
 export const separatorIn = (start: string): string => {
   const heading = /^(?:"(?:[^"]|"")*"|[^\r\n"])*/.exec(start)?.[0] ?? ""
@@ -139,25 +145,79 @@ export const separatorIn = (start: string): string => {
   return most === undefined || most[0] === 0 ? "," : most[1]
 }
 
-const parserOf = (
-  stream: Readable,
-  separator: string
-): AsyncIterable<{ readonly record: ReadonlyArray<string>; readonly info: Info }> =>
-  stream.pipe(
+/** A longer row is no row: a quotation mark was not closed, and the rest of the file would be held in memory. */
+const record_max_bytes = 32_000_000
+
+interface CsvRecord {
+  readonly record: ReadonlyArray<string>
+  /** What the record was read from, empty lines before it and the end of its line included. */
+  readonly raw: string
+}
+/**
+ * A quotation mark inside a cell that does not begin with one is text (`24" Truss`), as it is in spreadsheets. Errors
+ * of the parser become errors that name the line.
+ */
+async function* recordsIn(stream: Readable, separator: string): AsyncGenerator<CsvRecord> {
+  let lines = 0
+  const parser: AsyncIterable<CsvRecord> = stream.pipe(
     parse({
       bom: true,
       delimiter: separator,
       relax_column_count: true,
+      relax_quotes: true,
       skip_empty_lines: true,
-      info: true,
-      max_record_size: 4_000_000
+      raw: true,
+      max_record_size: record_max_bytes,
+      // The parser's error tells where it stopped; where the row began is behind the last record it had read.
+      on_record: (read) => {
+        lines += lineEndsIn(rawIn(read))
+        return read
+      }
     })
   )
+  try {
+    yield* parser
+  } catch (error) {
+    if (error instanceof CsvError) throw unreadableFrom(lines + 1, error)
+    throw error
+  }
+}
+/** The parser's types leave out what the option `raw` makes of a record. */
+const rawIn = (read: object): string => ("raw" in read && typeof read.raw === "string" ? read.raw : "")
+const unreadableFrom = (line: number, error: CsvError): CliError =>
+  new CliError(
+    exit_codes.invalid,
+    `The CSV cannot be read from line ${line} on: ${
+      error.code === "CSV_QUOTE_NOT_CLOSED"
+        ? "a quotation mark there is not closed"
+        : error.code === "CSV_MAX_RECORD_SIZE"
+          ? `the row is longer than ${record_max_bytes} bytes`
+          : error.message
+    }.`,
+    {
+      cause: error,
+      way_out: "Close each quoted cell with a quotation mark; one inside a quoted cell is written twice."
+    }
+  )
+
+/** Whether each cell that begins with a quotation mark ends with one: behind a stray one, cells are told wrongly. */
+const wellQuoted = (separator: string): ((row: string) => boolean) => {
+  const between = separator.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")
+  const cell = `(?:"[^"]*(?:""[^"]*)*"|(?!")(?:[^${between}\\r\\n])*)`
+  const whole = new RegExp(`^${cell}(?:${between}${cell})*$`)
+  return (row) => whole.test(row)
+}
+/** Only a cell that begins with a quotation mark may have been read from one that was not closed properly. */
+const isDoubtful = (record: ReadonlyArray<string>): boolean => record.some((cell) => cell.startsWith('"'))
+/** The parser counts a line end of two signs inside a quoted cell twice. */
+const lineEndsIn = (text: string): number => text.match(/\r\n|\r|\n/g)?.length ?? 0
 
 const headersOf = async (stream: Readable, separator: string): Promise<ReadonlyArray<string>> => {
-  for await (const { record } of readable(parserOf(stream, separator))) {
-    const headers = record.map((name) => name.trim())
+  for await (const read of recordsIn(stream, separator)) {
+    const headers = read.record.map((name) => name.trim())
     stream.destroy()
+    if (isDoubtful(read.record) && !wellQuoted(separator)(read.raw.trim()))
+      throw new CliError(exit_codes.invalid, `The heading cannot be read. ${stray_quote}`)
     const twice = headers.find((name, at) => name !== "" && headers.indexOf(name) !== at)
     if (twice !== undefined)
       throw new CliError(exit_codes.invalid, `Two columns are called ${JSON.stringify(twice)}; rename one.`)
@@ -165,6 +225,8 @@ const headersOf = async (stream: Readable, separator: string): Promise<ReadonlyA
   }
   throw new CliError(exit_codes.invalid, "The file has no heading.")
 }
+const stray_quote =
+  "A quoted cell goes on behind its closing quotation mark: inside a quoted cell a quotation mark is written twice."
 
 /** `read` gives a cell its value back: exports put an apostrophe before what a spreadsheet would run as a formula. */
 async function* csvRows(
@@ -173,42 +235,37 @@ async function* csvRows(
   headers: ReadonlyArray<string>,
   read: (cell: string) => string
 ): AsyncGenerator<SourceRow> {
+  const isWellQuoted = wellQuoted(separator)
   let row = -1
-  for await (const { record, info } of readable(parserOf(stream, separator))) {
+  let line_before = 0
+  for await (const one of recordsIn(stream, separator)) {
+    const { record } = one
+    const [, empty = "", text = ""] = /^([\r\n]*)([^]*?)[\r\n]*$/.exec(one.raw) ?? []
+    const from = line_before + lineEndsIn(empty) + 1
+    const line = from + lineEndsIn(text)
+    line_before += lineEndsIn(one.raw)
     row++
     if (row === 0) continue
     if (record.every((cell) => cell.trim() === "")) {
       row--
       continue
     }
-    const extra = record.slice(headers.length).some((cell) => cell.trim() !== "")
+    const lines = from === line ? "" : `Lines ${from} to ${line} are read as one row. `
+    const broken =
+      isDoubtful(record) && !isWellQuoted(text)
+        ? `${lines}${stray_quote}`
+        : record.slice(headers.length).some((cell) => cell.trim() !== "")
+          ? `The row has ${record.length} cells, the heading ${headers.length}: is a separator not quoted?`
+          : undefined
     yield {
       row,
-      line: info.lines,
-      ...(extra
-        ? {
-            broken: `The row has ${record.length} cells, the heading ${headers.length}: is a separator not quoted?`,
-            broken_cells: record
-          }
-        : {}),
-      cells: extra
-        ? {}
-        : Object.fromEntries(headers.flatMap((name, at) => (name === "" ? [] : [[name, read(record[at] ?? "")]])))
+      line,
+      ...(broken === undefined ? {} : { broken, broken_text: text }),
+      cells:
+        broken === undefined
+          ? Object.fromEntries(headers.flatMap((name, at) => (name === "" ? [] : [[name, read(record[at] ?? "")]])))
+          : {}
     }
-  }
-}
-/** Turns errors of the CSV parser into errors that name the line. */
-async function* readable<A>(records: AsyncIterable<A>): AsyncGenerator<A> {
-  try {
-    yield* records
-  } catch (error) {
-    if (error instanceof Error && "code" in error && String(error.code).startsWith("CSV_")) {
-      throw new CliError(exit_codes.invalid, `The CSV cannot be read: ${error.message}.`, {
-        cause: error,
-        way_out: "A quotation mark inside a quoted cell is written twice."
-      })
-    }
-    throw error
   }
 }
 
@@ -218,7 +275,7 @@ const jsonRows = (text: string): ReadonlyArray<SourceRow> => {
   return found.map((one, at): SourceRow =>
     isJsonObject(one)
       ? { row: at + 1, line: undefined, cells: one }
-      : { row: at + 1, line: undefined, cells: {}, broken: "The row is no object of columns." }
+      : { row: at + 1, line: undefined, cells: {}, broken: "The row must be an object of columns." }
   )
 }
 const wholeJson = (text: string): ReadonlyArray<Json> | undefined => {
@@ -230,11 +287,17 @@ const wholeJson = (text: string): ReadonlyArray<Json> | undefined => {
     return undefined
   }
   if (Array.isArray(whole)) return whole
-  const inner = isJsonObject(whole) ? Object.values(whole).find(isRows) : undefined
+  const inner = isJsonObject(whole) ? rowsUnder(whole) : undefined
   return inner !== undefined && isJsonObject(whole) && !Object.hasOwn(whole, "name") && !Object.hasOwn(whole, "sku")
     ? inner
     : [whole]
 }
+/** A list under the name of what it holds, whatever is in it; under another name a list of objects only. */
+const rowsUnder = (whole: JsonObject): ReadonlyArray<Json> | undefined => {
+  const named = ["rows", "products", "rates", "members"].map((name) => whole[name]).find(isList)
+  return named ?? Object.values(whole).find(isRows)
+}
+const isList = (value: Json | undefined): value is ReadonlyArray<Json> => Array.isArray(value)
 const linesOfJson = (text: string): ReadonlyArray<Json> =>
   text.split("\n").flatMap((line, at): ReadonlyArray<Json> => {
     if (line.trim() === "") return []

@@ -10,6 +10,7 @@ import { overview } from "../../../cli/help.ts"
 import { normalizeFlags } from "../../../cli/derived/flags.ts"
 import { noun_aliases, nounsIn, verbsOf, wordsOf } from "../../../cli/derived/names.ts"
 import { convert, unitOf } from "../../../cli/commands/import/units.ts"
+import { productColumns } from "../../../core/imports/product-columns.ts"
 import { mapperFor, readMapping } from "../../../cli/commands/import/mapping.ts"
 import { separatorIn } from "../../../cli/commands/import/source.ts"
 import { oneLine, padded, widthOf, truncateToWidth } from "../../../cli/output/text.ts"
@@ -120,13 +121,12 @@ describe("numbers of other systems", () => {
 })
 
 describe("columns", () => {
-  const known = new Set(["sku", "name", "weight", "stock", "rate"])
   const mapped = (
     maps: ReadonlyArray<string>,
     headers: ReadonlyArray<string>,
     cells: { [column: string]: string },
     sets: ReadonlyArray<string> = []
-  ) => mapperFor(readMapping(maps, undefined, sets), headers, known, false).map(cells)
+  ) => mapperFor(readMapping(maps, undefined, sets), headers, productColumns, false).map(cells)
   it("are taken as they are when nothing is mapped", () => {
     expect(mapped([], ["sku", "Weight (kg)", "Anything"], { sku: "A", "Weight (kg)": "2", Anything: "x" })).toEqual({
       sku: "A",

@@ -151,7 +151,6 @@ describe.each(engines)("importing members on %s", (engine) => {
     [{ name: "X", email: [{ address: "a@b.example", type: "Pigeon" }] }, "email.type"],
     [{ name: "X", email: ["a@b.example", "nobody"] }, "email2"],
     [{ name: "X", website: "not a link" }, "link"],
-    [{ name: "X", city: "Leeds" }, "address.street"],
     [{ name: "X", street: "1 Road", country: "Atlantis" }, "address.country"],
     [{ name: "X", address: [{ street: "1 Road", planet: "Mars" }] }, "address.planet"],
     [{ name: "X", phone: true }, "phone"],
@@ -171,6 +170,44 @@ describe.each(engines)("importing members on %s", (engine) => {
     expect(verdict.status).toBe("rejected")
     expect(Object.keys(verdict.errors ?? {})).toContain(field)
     expect(await head()).toBe(before)
+  })
+
+  it("what there is of an address without a street is passed over with a remark, and addresses there are stay", async () => {
+    const made = await one({
+      account_number: "C-900",
+      name: "Only a country",
+      country: "Atlantis",
+      city: "Leeds",
+      contact: { name: "Kay", country: "GB" }
+    })
+    expect(made).toMatchObject({
+      status: "created",
+      warnings: [
+        "An address needs a street; passed over without one: city, country.",
+        "An address needs a street; passed over without one: country."
+      ]
+    })
+    expect((await member(made.id)).addresses).toEqual([])
+    expect((await one({ account_number: "C-900", street: "1 Road", country: "GB" })).status).toBe("updated")
+    expect((await one({ account_number: "C-900", country: "GB" })).status).toBe("unchanged")
+    expect((await member(made.id)).addresses).toMatchObject([{ street: "1 Road", is_primary: true }])
+  })
+
+  it("takes e-mails and numbers without the mailto: and tel: of a link", async () => {
+    const row = {
+      account_number: "C-901",
+      name: "Linked",
+      email: "mailto:a@b.example; MAILTO:c@d.example",
+      phone: "tel:0123"
+    }
+    const { id } = await one(row)
+    expect(await member(id)).toMatchObject({
+      emails: [{ address: "a@b.example" }, { address: "c@d.example" }],
+      phones: [{ number: "0123" }]
+    })
+    expect((await one(row)).status).toBe("unchanged")
+    const refused = await app.call("POST", `/api/v1/members/${id}/emails`, { address: "mailto:e@f.example" })
+    expect(refused.body.errors).toEqual({ address: ["The address field must be a valid e-mail address."] })
   })
 
   it("a member that is archived, merged or a user is not made again, and the row says so", async () => {

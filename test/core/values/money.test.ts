@@ -31,7 +31,8 @@ describe("money in a body", () => {
     ["1.234", "GBP", "must have at most 2 decimals in GBP."],
     [0.001, "GBP", "must have at most 2 decimals in GBP."],
     ["1.5", "JPY", "must have no decimals in JPY."],
-    ["21474836.48", "GBP", "must not be greater than 2147483647 minor units."],
+    ["21474836.48", "GBP", "must not be greater than 21474836.47."],
+    ["2147483648", "JPY", "must not be greater than 2147483647."],
     [MAX_MONEY_MINOR + 1, "GBP", "must not be greater than 2147483647 minor units."],
     [-1, "GBP", "must be at least 0."],
     ["-1.00", "GBP", "must be at least 0."],
@@ -50,7 +51,7 @@ describe("money in a body", () => {
   it("may be negative only where deductions are", () => {
     expect(Result.merge(parseMoney("-10.00", "GBP", { signed: true }))).toBe(-1000)
     expect(Result.merge(parseMoney("-30000000.00", "GBP", { signed: true }))).toBe(
-      "must not be greater than 2147483647 minor units."
+      "must not be greater than 21474836.47."
     )
   })
 
