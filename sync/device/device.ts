@@ -252,6 +252,11 @@ const deviceOver = (parts: DeviceParts): Device => {
     named: async (reports) => (await conflicts()).named(reports),
     seen: (n) => outbox.seen(n),
     undo: undoOf(parts, locked),
+    fetch: async (patience_millis) => {
+      await requireComplete()
+      const { fetchNews } = await import("./fetch-news.ts")
+      return locked(lock_patience_millis, () => fetchNews(syncParts(), session.profile(), patience_millis))
+    },
     pending: async () => {
       const stalled = new Map((await run(replica.stalled)).map((one) => [one.n, one.error]))
       return outbox

@@ -6,6 +6,7 @@ const common = faultsIn("core/undo/compensation.ts", rules),
   kinds = faultsIn("core/undo/compensations.ts", rules),
   orders = faultsIn("core/undo/orders.ts", rules)
 const guards = faultsIn("sync/device/undo/guards.ts", "test/sync/undo-refused.test.ts")
+const at_server = faultsIn("sync/server/changed-since.ts", "test/sync/undo-daily.test.ts")
 
 export const undo_mutants: ReadonlyArray<Mutant> = [
   guards(
@@ -19,6 +20,12 @@ export const undo_mutants: ReadonlyArray<Mutant> = [
     "laterChange",
     { find: "isByOtherDevice(context, one) &&", replace: "!isByOtherDevice(context, one) &&" },
     "deletes nothing that others have worked on"
+  ),
+  at_server(
+    "the server takes back what somebody else set meanwhile",
+    "changedSince",
+    { find: "column === undefined", replace: "column !== undefined" },
+    "quote update: what somebody has worked on since is kept by the server"
   ),
   common(
     "an undo forgets which values it would overwrite",

@@ -318,6 +318,23 @@ describe("a day's commands", () => {
       expect(await row.seen(show, w)).toEqual(theirs)
     }
   )
+  it.each(daily.filter(({ since }) => since !== undefined))(
+    "$what: what somebody has worked on since is kept by the server where it is not known here yet",
+    async (row) => {
+      const { made, n, w } = await recorded(row)
+      await device.sync()
+      await row.since?.[0](at, w, made)
+      expect(await device.undo.undo(n, false)).toMatchObject({ ok: true })
+      const before = device.lastPending()
+      expect(before).toBeGreaterThan(0)
+      const report = await device.sync()
+      expect(report).toMatchObject({ accepted: 0, pending: 0 })
+      expect(report.rejected + (await device.status()).held).toBeGreaterThan(0)
+      const theirs = await row.seen(show, w)
+      for (const { id } of await device.conflicts()) await device.resolve(id, { drop: true, with_dependants: true })
+      expect(await row.seen(show, w)).toEqual(theirs)
+    }
+  )
 
   const final: ReadonlyArray<readonly [what: string, name: string, instead: RegExp]> = [
     ["units release", "stock_levels.release", /units quarantine/],

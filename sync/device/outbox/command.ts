@@ -1,6 +1,6 @@
 /** A command in the outbox: its state, and what is stored about it beside what is sent. */
 import type { JsonObject } from "../../../core/kernel/json.ts"
-import type { WireCommand, WireError } from "../../protocol/wire.ts"
+import type { UnlessChanged, WireCommand, WireError } from "../../protocol/wire.ts"
 
 /**
  * Pending, then accepted, rejected (a conflict) or held (not decided, as a command it depends on was refused). A person
@@ -68,6 +68,7 @@ export interface CommandContext {
   readonly run?: string
   readonly done?: DoneEffects
   readonly undoes?: ReadonlyArray<string>
+  readonly unless_changed?: UnlessChanged
   /** The conflict it resolves, and how: stored in the same transaction. */
   readonly replaces?: { readonly id: string; readonly how: ResolutionRecorded }
 }

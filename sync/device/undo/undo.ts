@@ -18,7 +18,7 @@ import { commandRequest, isRefusal } from "../recovery/lost-rows.ts"
 import type { QueryResult, Replica, Rerecording } from "../replica/replica.ts"
 import { summaryOf } from "../resolutions/blocked-commands.ts"
 import { doneOf, undoContext } from "./facts.ts"
-import { type Later, laterChange } from "./guards.ts"
+import { guardOf, type Later, laterChange, type UndoGuard } from "./guards.ts"
 import { isInEffect, isUndone, isUnsent, lastRun, redoable, undoable, undoersOf } from "./history.ts"
 
 interface Named {
@@ -40,6 +40,8 @@ export interface UndoStep extends Named {
   readonly instead: string | null
   readonly requests: ReadonlyArray<UndoRequest>
   readonly later: Later | null
+  /** What must still be as it is here once the requests arrive at the server. */
+  readonly guard: UndoGuard | null
 }
 export interface UndoPlan {
   readonly steps: ReadonlyArray<UndoStep>
@@ -144,7 +146,7 @@ const stepsOf = async (
     )
   return steps
 }
-const plain = { instead: null, requests: [], later: null } as const
+const plain = { instead: null, requests: [], later: null, guard: null } as const
 
 /** What takes back a command that left the device. */
 const compensating = Effect.fnUntraced(function* (
@@ -167,7 +169,9 @@ const compensating = Effect.fnUntraced(function* (
   if (unknown !== undefined)
     return stepOf(about, cannot(`This release knows no command ${unknown.name}`, "put it right by hand"))
   const later = yield* laterChange(context, outbox, command, effects, done, undoing, with_it)
-  return later === undefined ? stepOf(about, undoing) : { ...about, way: "refused", says: laterText(later), later }
+  if (later !== undefined) return { ...about, way: "refused", says: laterText(later), later }
+  const guard = (yield* guardOf(context, command, effects, undoing)) ?? null
+  return { ...stepOf(about, undoing), guard }
 })
 const stepOf = (about: Omit<UndoStep, "way" | "says">, undoing: Undoing): UndoStep =>
   undoing.kind === "cannot"
@@ -220,7 +224,10 @@ const compensate = async (
       encodeURIComponent(String(valueOf(params[param] ?? "")))
     )
     const values: JsonObject = Object.fromEntries(Object.entries(body).map(([field, one]) => [field, valueOf(one)]))
-    const answer = await ask({ method: endpoint.method, path, query: [], body: values }, { ids: {}, undoes: [step.id] })
+    const answer = await ask(
+      { method: endpoint.method, path, query: [], body: values },
+      { ids: {}, undoes: [step.id], ...(step.guard === null ? {} : { unless_changed: step.guard }) }
+    )
     if (answer.status >= 400) return answer
     const command = answer.command === undefined ? undefined : outbox.find(answer.command.id)
     made.push(command)
