@@ -22,7 +22,13 @@ export const scanned_fields = {
   quantity: integer(),
   /** The kit that the unit goes or comes back with, where it is a part of one. */
   part_of: text({ nullable: true }),
-  taken_out_of: Shown.objects({ container_id: integer(), name: text(), seal_broken: boolean() })
+  /** `left`: what it was the last one of stays as an open, empty case, or is dissolved; null while more is in it. */
+  taken_out_of: Shown.objects({
+    container_id: integer(),
+    name: text(),
+    seal_broken: boolean(),
+    left: choice({ empty: "Empty", dissolved: "Dissolved" }, { nullable: true })
+  })
 }
 const scannedSchema = Shown.keys(scanned_fields)
 export type Scanned = typeof scannedSchema.Type

@@ -1,6 +1,7 @@
 /** A unit goes out: allocated where it has to be, prepared and booked out, taken out of the case it is in. */
 import { Result } from "effect"
 import { isPackedUnitHeld } from "../availability/line-demands.ts"
+import { endsWhenEmpty } from "../containers/booking.ts"
 import { knownAfter } from "../containers/dispatch-return.ts"
 import { leaving } from "../containers/pack.ts"
 import { labelOf, scannedOutReason, sealBroken, sealedAround } from "../containers/seal.ts"
@@ -16,7 +17,16 @@ import type { StockLevelRow } from "../stock/schema.ts"
 import type { ScanFacts } from "./facts.ts"
 import { lineFor } from "./lines.ts"
 import type { Scanned } from "./result.ts"
-import { decidedAs, orderWords, partOf, refuse, type ScanDecided, scannedOf, type Wanted } from "./wanted.ts"
+import {
+  decidedAs,
+  orderWords,
+  partOf,
+  refuse,
+  type ScanDecided,
+  scannedOf,
+  type Wanted,
+  wasOutText
+} from "./wanted.ts"
 
 export const unitOut = (
   facts: ScanFacts,
@@ -40,6 +50,8 @@ export const unitOut = (
         ? lineFor(known, level.product_id, settings)
         : opportunity.lines.find(({ id }) => id === there.opportunity_item_id)
     if (line === undefined) return yield* refuse(wanted.field, notOnOrder(facts, known, level))
+    const back = own.find((unit) => unit.opportunity_item_id === line.id && unit.status > on_hire)
+    if (there === undefined && back !== undefined) return yield* refuse(wanted.field, wasOutText(labelOf(level), back))
     const taking = yield* takingOut(facts, known, wanted, context)
     const free: DecisionState = {
       ...known,
@@ -138,7 +150,15 @@ const takingOut = (
     )
   const taken_out_of = chain
     .filter((one) => one.id === container.id || one.status === "sealed")
-    .map(({ id, name, status }) => ({ container_id: id, name, seal_broken: status === "sealed" }))
+    .map(
+      ({ id, name, status }) =>
+        ({
+          container_id: id,
+          name,
+          seal_broken: status === "sealed",
+          left: id !== container.id || around.items.length > 1 ? null : endsWhenEmpty(around) ? "dissolved" : "empty"
+        }) as const
+    )
   if (!isPackedUnitHeld(as_case, unit.level.product_id))
     return Result.succeed({ events: [], released: null, taken_out_of })
   const promised = around_demands.find(
