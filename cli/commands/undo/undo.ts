@@ -128,7 +128,7 @@ const tellPlan = (context: CommandContext, plan: UndoPlan): void => {
 }
 const tell = (context: CommandContext, given: string | undefined, result: UndoResult): void => {
   if (!result.ok) throw errorOf(result.failure, given)
-  context.recordedHere()
+  if (result.recorded.length > 0) context.recordedHere()
   if (context.options.json === true) return context.printJson(planJson(result.plan, result.recorded))
   for (const line of planLines(result.plan)) context.print(`${line}\n`)
   if (result.recorded.length > 0)

@@ -37,6 +37,8 @@ export interface OutboxCommand extends WireCommand {
   readonly run: string | null
   /** The commands it takes back. */
   readonly undoes: ReadonlyArray<string>
+  /** The run of the command line that withdrew it, where one did. */
+  readonly withdrawn_by: string | null
   /** Its outcome and what others changed meanwhile, worked out when its verdict was pulled. */
   readonly account: JsonObject | null
 }
@@ -69,6 +71,8 @@ export interface CommandContext {
   readonly done?: DoneEffects
   readonly undoes?: ReadonlyArray<string>
   readonly unless_changed?: UnlessChanged
+  /** Earlier commands without which it is not decided, beside those that make the rows it names. */
+  readonly needs?: ReadonlyArray<string>
   /** The conflict it resolves, and how: stored in the same transaction. */
   readonly replaces?: { readonly id: string; readonly how: ResolutionRecorded }
 }

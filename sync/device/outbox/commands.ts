@@ -1,5 +1,5 @@
 /** Commands and their states: from acknowledgement to the journal's verdict, and how people resolve refused ones. */
-import { contentsNamed, type Verdict, type WireCommand, type WireError } from "../../protocol/wire.ts"
+import { contentsNamed, dependencies_max, type Verdict, type WireCommand, type WireError } from "../../protocol/wire.ts"
 import {
   type CommandContext,
   type CommandState,
@@ -96,7 +96,8 @@ export const openCommandStore = (
         const n = Number(last!["n"]) + 1
         const { base, done, recorded, replaces, run, undoes = [] } = about
         const unless_changed = guardOf(about)
-        const needs = trackDependencies(n, command.ids, about)
+        const makers = trackDependencies(n, command.ids, about)
+        const needs = [...new Set([...(about.needs ?? []), ...makers])].slice(0, dependencies_max)
         const rows_seen = seenOf(about)
         const [payload, ids] = [JSON.stringify(command.payload), JSON.stringify(command.ids)]
         prepared(

@@ -17,7 +17,7 @@ const textOrNull = Schema.NullOr(Schema.String)
 /** What is read of a command; `decodeCommandRow` reads rows of these columns. */
 export const columns =
   "n, id, name, payload, ids, issued_at, state, error, needs, base, replaces, cause, account, rows_seen, run, undoes, " +
-  "unless_changed, checksum"
+  "unless_changed, withdrawn_by, checksum"
 const commandRow = () =>
   Schema.Struct({
     n: wholeNumber,
@@ -36,7 +36,8 @@ const commandRow = () =>
     rows_seen: jsonText(rowsSeen),
     run: textOrNull,
     undoes: jsonText(Schema.Array(Schema.String)),
-    unless_changed: jsonTextOrNull(unlessChanged)
+    unless_changed: jsonTextOrNull(unlessChanged),
+    withdrawn_by: textOrNull
   })
 const decodeRow = decoderOf("a command", commandRow)
 /** What is wanted of a command when its file is damaged: what was sent, and its state. */

@@ -143,6 +143,7 @@ const recordInside = Effect.fnUntraced(function* (
     recorded: recordedHere({ events: eventsOf(outcome), rows }),
     ...(again?.replaces === undefined ? {} : { replaces: again.replaces }),
     ...(again?.undoes === undefined ? {} : { undoes: again.undoes }),
+    ...(again?.needs === undefined ? {} : { needs: again.needs }),
     ...(again?.unless_changed === undefined ? {} : { unless_changed: { ...again.unless_changed, since: base } }),
     ...(parts.run === undefined ? {} : { run: parts.run }),
     ...(done === undefined

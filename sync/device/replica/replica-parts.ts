@@ -55,6 +55,8 @@ export interface Rerecording {
   readonly replaces?: { readonly id: string; readonly how: ResolutionRecorded }
   /** The commands it takes back. */
   readonly undoes?: ReadonlyArray<string>
+  /** Earlier commands without which it is not decided. */
+  readonly needs?: ReadonlyArray<string>
   /** What others must not have changed, once it arrives, since what is known here. */
   readonly unless_changed?: Omit<UnlessChanged, "since">
 }
