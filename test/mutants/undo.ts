@@ -27,7 +27,7 @@ export const undo_mutants: ReadonlyArray<Mutant> = [
     "the server takes back what somebody else set meanwhile",
     "changedSince",
     { find: "column === undefined", replace: "column !== undefined" },
-    "quote update: what somebody has worked on since is kept by the server"
+    "what somebody has worked on since is kept by the server where it is not known here yet"
   ),
   common(
     "an undo forgets which values it would overwrite",

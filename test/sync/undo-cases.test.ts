@@ -50,6 +50,7 @@ describe("a scan that is taken back", () => {
     const { gig, units } = await house(3)
     const device = await filled()
     const { n } = await scanned(device, gig, { direction: "out", code: "MH-2", break_seal: true })
+    expect((await undoOf(device).list(1))[0]?.summary).toMatch(/^Book out MH-2 for order \d+ Gig, 3–5 Dec/)
     expect(await undone(device, n)).toMatch(/MH-2 is in .*Case 7 again, .*Case 7 is sealed again\.$/)
     const [[name, barcode, status, inside]] = await live()
     expect([name, barcode, status, [...inside].sort()]).toEqual(["Case 7", "C7", "sealed", units])
