@@ -102,15 +102,18 @@ const dealPriceBefore: Compensation = (done) => {
   const row = header(done)
   const total = row?.before?.["deal_total"]
   if (row?.before === undefined) return cannot("The price before is not remembered on this device", "set it by hand")
+  const guards = { expects: [{ table: row.table, key: row.key, column: "deal_total" }] }
   if (total === null || total === undefined)
     return requests(
       [{ name: "opportunities.clear_deal_price", params: done.params }],
-      `${subjectOf(done)}: no agreed price again`
+      `${subjectOf(done)}: no agreed price again`,
+      guards
     )
   const shown = row.shown["deal_total"] ?? null
   return requests(
     [{ name: "opportunities.set_deal_price", params: done.params, body: { deal_total: shown } }],
-    `${subjectOf(done)}: the agreed price is ${String(shown)} again`
+    `${subjectOf(done)}: the agreed price is ${String(shown)} again`,
+    guards
   )
 }
 

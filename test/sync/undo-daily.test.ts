@@ -179,6 +179,16 @@ const daily: ReadonlyArray<Daily> = [
     seen: service
   },
   {
+    what: "quote deal-price",
+    name: "opportunities.set_deal_price",
+    record: (w) => ["POST", `/opportunities/${w.quotation}/deal_price`, { deal_total: "50.00" }],
+    seen: async (show, w) => (await show(`/opportunities/${w.quotation}`)).opportunity.deal_total,
+    since: [
+      (at, w) => at("POST", `/opportunities/${w.quotation}/deal_price`, { deal_total: "70.00" }),
+      /deal total was changed since by Owner/
+    ]
+  },
+  {
     what: "orders update",
     name: "opportunities.update",
     record: (w) => ["PUT", `/opportunities/${w.order}`, { subject: "Other" }],
