@@ -21,9 +21,11 @@ export const wishOf = (command: Refused, facts: Facts, now: string): string => {
   if (said !== undefined) return said.replace("{order}", () => order ?? "an order that is not here")
   const [summary = ""] = command.summary.split(/[;:]/)
   const what = facts.units.length > 0 ? listed(facts.units.map(({ name }) => name)) : facts.product?.name
-  const rest = [facts.paper, what, facts.container?.name, order ?? facts.customer?.name].filter(
+  const known = [facts.paper, what, facts.container?.name, order ?? facts.customer?.name].filter(
     (one) => one !== undefined && one !== null
   )
+  const own = [command.body["name"], command.body["subject"]].filter((one) => typeof one === "string" && one !== "")
+  const rest = known.length > 0 ? known : own.slice(0, 1)
   return `${summary.charAt(0).toLowerCase()}${summary.slice(1)}${rest.length === 0 ? "" : `: ${rest.join(", ")}`}`
 }
 

@@ -146,6 +146,13 @@ const orderOf = (row: JsonObject | undefined): About["order"] => {
   }
 }
 
+/** What it did, as its person would say it: `Book out MH-2 for order 3 Gig, 3–5 Dec`. */
+export const deedOf = (command: Refused, now: string): Effect.Effect<string, Failure, Store> =>
+  Effect.map(factsOf(command, 0), (facts) => {
+    const wish = wishOf(command, facts, now)
+    return `${wish.charAt(0).toUpperCase()}${wish.slice(1)}`
+  })
+
 /** What it is about, and its intent in one sentence. `now`: an instant; years are told where they are not this one. */
 export const intentOf = (
   command: Refused,

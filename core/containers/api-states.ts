@@ -205,7 +205,7 @@ const repacking = command("POST", `${one}/repack`, {
   answer: containerItemShown,
   success_status: 201,
   name: "containers.repack",
-  summary: "Confirm or pack one unit of a container being repacked",
+  summary: "Confirm or pack one unit of a container being repacked (repack start begins that)",
   ...write_access("repack"),
   params: oneContainer,
   fields: {

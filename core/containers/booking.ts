@@ -1,7 +1,7 @@
 /**
  * What booking units out and in on orders means for containers (rules/availability 8.3, 8.6). A unit booked out leaves
- * the box it is packed in. A box whose case goes out, or that is empty then, is dissolved. A kit goes out and comes
- * back with its case.
+ * the box it is packed in. A box whose case goes out is dissolved, and one made for this content once it is empty. A
+ * kit goes out and comes back with its case.
  */
 import { Effect, Result } from "effect"
 import { isPackedUnitHeld } from "../availability/line-demands.ts"
@@ -181,7 +181,10 @@ const containerEvents = (
       container.opportunity_id === returned.opportunity_id
     )
       events.push(cameBack(container, returned.at))
-  } else if (gone !== undefined || (leaving_items.length > 0 && leaving_items.length === items.length)) {
+  } else if (
+    gone !== undefined ||
+    (leaving_items.length > 0 && leaving_items.length === items.length && endsWhenEmpty(target))
+  ) {
     events.push(
       containerDissolved.make({
         id: container.id,
@@ -196,6 +199,14 @@ const containerEvents = (
   }
   return events
 }
+/**
+ * Whether it ends with the last unit that goes out of it: a temporary one, and a box of a product, whose case is free
+ * then. A kit stays, and so does a case that is known by its own label alone.
+ */
+export const endsWhenEmpty = ({ as_case, container }: Pick<ContainerFacts, "as_case" | "container">): boolean =>
+  as_case.container_mode !== "kit" &&
+  as_case.container_mode !== "hybrid" &&
+  (container.is_temporary || container.product_id !== null)
 /** What is taken out of a closed container breaks its seal, and those of the closed containers around it. */
 const sealsBroken = (
   target: ContainerFacts,

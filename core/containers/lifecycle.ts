@@ -11,7 +11,7 @@ import { millisOf } from "../values/time.ts"
 import { outOfServiceText } from "../service/service.ts"
 import { containerDissolved, containerSealed, containerUnsealed, itemForgotten, repackStarted } from "./events.ts"
 import type { ContainerFacts, Unit } from "./facts.ts"
-import { leaving, transferEvents, targetRejection, wrongStatus } from "./pack.ts"
+import { leaving, toBeOpen, transferEvents, targetRejection, wrongStatus } from "./pack.ts"
 import { type ContainerItemRow, type ContainerRow, containers } from "../packing/schema.ts"
 import { integer, list, text } from "../kernel/field.ts"
 import * as Shown from "../kernel/answer-schema.ts"
@@ -154,8 +154,12 @@ export const sealContainer = (
   context: DecideContext
 ): Decided => {
   const { container, items } = target
+  if (container.status === "sealed") return refuse("container", "The container is sealed already.")
   if (container.status !== "open")
-    return refuse("container", `The container is ${container.status}; only open ones can be sealed.`)
+    return refuse(
+      "container",
+      `The container is ${container.status}; only open ones can be sealed. ${toBeOpen(container)}`
+    )
   if (items.length === 0) return refuse("container", "The container is empty; pack something first.")
   const open = nested.find((one) => one.status === "open")
   if (open !== undefined)

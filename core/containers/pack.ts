@@ -16,6 +16,7 @@ import { holdUnit, releaseUnit } from "./stock-holds.ts"
 import {
   type ContainerItemRow,
   container_items,
+  type ContainerRow,
   type ContainerStatus,
   type NewContainerItem
 } from "../packing/schema.ts"
@@ -36,14 +37,17 @@ export const requireOpenContainer = (
     ? undefined
     : wrongStatus(
         field,
-        `The container is ${container.status}; only open ones are packed and unpacked.${wayOut[container.status]}`
+        `The container is ${container.status}; only open ones are packed and unpacked. ${toBeOpen(container)}`
       )
-const wayOut: { readonly [S in ContainerStatus]: string } = {
-  open: "",
-  sealed: " Unseal it first.",
-  dispatched: " It has to come back first.",
-  returned: " Start repacking it first.",
-  dissolved: ""
+/** What makes a container an open one. */
+export const toBeOpen = ({ id, status }: Pick<ContainerRow, "id" | "status">): string => opening[status](id)
+const repacking = (id: number): string => `flightcase containers repack start --container-id ${id}`
+const opening: { readonly [S in ContainerStatus]: (id: number) => string } = {
+  open: () => "",
+  sealed: (id) => `Unseal it first (flightcase containers unseal ${id}).`,
+  dispatched: () => "It has to come back first.",
+  returned: (id) => `Start repacking it first (${repacking(id)}).`,
+  dissolved: (id) => `Begin a new one like it (${repacking(id)}).`
 }
 
 /**

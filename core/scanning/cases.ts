@@ -5,6 +5,7 @@
 import { Result } from "effect"
 import { caseDemanded, dispatchContainer, endOfDemand, isKit, knownAfter } from "../containers/dispatch-return.ts"
 import { containerDispatched } from "../containers/events.ts"
+import { toBeOpen } from "../containers/pack.ts"
 import { labelOf } from "../containers/seal.ts"
 import type { DemandSettings } from "../availability/line-demands.ts"
 import type { DecideContext } from "../kernel/endpoint.ts"
@@ -19,7 +20,7 @@ import { type AssignmentRow, prepared } from "../opportunities/units/schema.ts"
 import type { StockLevelRow } from "../stock/schema.ts"
 import type { CaseFacts } from "./facts.ts"
 import { givenKey, hasRoom, lineFor } from "./lines.ts"
-import type { Wanted } from "./wanted.ts"
+import { type Wanted, wasOutText } from "./wanted.ts"
 
 const refuse = (field: string, text: string): Result.Result<never, Rejection> => Result.fail(invalidField(field, text))
 
@@ -55,7 +56,7 @@ export const caseOut = (
       return yield* refuse(
         wanted.field,
         `${container.name} is ${container.status}; only a sealed case goes out whole. ` +
-          "Seal it first, or scan what is in it."
+          `${container.status === "open" ? "" : `${toBeOpen(container)} `}Seal it first, or scan what is in it.`
       )
     if (isKit(target)) {
       const gone = yield* Result.mapError(
@@ -138,9 +139,8 @@ const levelsOut = (
     const wanting: Array<Parameters<typeof allocate>[1][number]> = []
     for (const level of levels) {
       if (unitAt(known, level) !== undefined) continue
-      const is_gone = known.opportunity.units.some((one) => one.stock_level_id === level.id && one.status > prepared)
-      if (is_gone)
-        return yield* refuse(wanted.field, `${labelOf(level)}, which is in it, was out on this order already.`)
+      const gone = known.opportunity.units.find((one) => one.stock_level_id === level.id && one.status > prepared)
+      if (gone !== undefined) return yield* refuse(wanted.field, wasOutText(`${labelOf(level)}, which is in it,`, gone))
       const line = lineFor(known, level.product_id, settings, given)
       if (line === undefined)
         return yield* refuse(

@@ -26,7 +26,13 @@ export const scanned_fields = {
   in_place_of: text({ nullable: true }),
   /** It had come back from this order already, and goes out on it again. */
   is_out_again: boolean(),
-  taken_out_of: Shown.objects({ container_id: integer(), name: text(), seal_broken: boolean() })
+  /** `left`: what it was the last one of stays as an open, empty case, or is dissolved; null while more is in it. */
+  taken_out_of: Shown.objects({
+    container_id: integer(),
+    name: text(),
+    seal_broken: boolean(),
+    left: choice({ empty: "Empty", dissolved: "Dissolved" }, { nullable: true })
+  })
 }
 const scannedSchema = Shown.keys(scanned_fields)
 export type Scanned = typeof scannedSchema.Type

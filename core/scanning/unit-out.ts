@@ -1,6 +1,7 @@
 /** A unit goes out: allocated where it has to be, prepared and booked out, taken out of the case it is in. */
 import { Result } from "effect"
 import { isPackedUnitHeld } from "../availability/line-demands.ts"
+import { endsWhenEmpty } from "../containers/booking.ts"
 import { knownAfter } from "../containers/dispatch-return.ts"
 import { leaving } from "../containers/pack.ts"
 import { labelOf, scannedOutReason, sealBroken, sealedAround } from "../containers/seal.ts"
@@ -225,7 +226,15 @@ const takingOut = (
     )
   const taken_out_of = chain
     .filter((one) => one.id === container.id || one.status === "sealed")
-    .map(({ id, name, status }) => ({ container_id: id, name, seal_broken: status === "sealed" }))
+    .map(
+      ({ id, name, status }) =>
+        ({
+          container_id: id,
+          name,
+          seal_broken: status === "sealed",
+          left: id !== container.id || around.items.length > 1 ? null : endsWhenEmpty(around) ? "dissolved" : "empty"
+        }) as const
+    )
   if (!isPackedUnitHeld(as_case, unit.level.product_id))
     return Result.succeed({ events: [], released: null, taken_out_of })
   const promised = around_demands.find(

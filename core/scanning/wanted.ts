@@ -31,6 +31,13 @@ export const refuse = (field: string, text: string): Result.Result<never, Reject
   Result.fail(invalidField(field, text))
 export const orderWords = ({ opportunity: { header } }: DecisionState): string => numberText(header.number, header.id)
 
+/** A unit goes out once on a line: for another time, that it came back is taken back. */
+export const wasOutText = (
+  name: string,
+  { id, opportunity_id, opportunity_item_id }: Pick<AssignmentRow, "id" | "opportunity_id" | "opportunity_item_id">
+): string =>
+  `${name} was out on this order already. To send it out once more, take the check-in back: flightcase undo, or ` +
+  `flightcase orders items assets move ${opportunity_id} ${opportunity_item_id} ${id} --action revert_status --status 0`
 export const scannedOf = (
   facts: ScanFacts,
   set: Partial<Scanned> & Pick<Scanned, "direction" | "kind" | "name">

@@ -1,15 +1,18 @@
 /** What people call a row in a sentence about undoing. */
-import type { JsonObject } from "../kernel/json.ts"
 import type { Table } from "../kernel/table.ts"
 import { wordsOf } from "../kernel/words.ts"
 
 const states = ["draft", "quotation", "order"]
-const numberOf = (row: JsonObject): string | undefined => {
+/** A row, as a table or an event holds it. */
+interface Row {
+  readonly [column: string]: unknown
+}
+const numberOf = (row: Row): string | undefined => {
   const number = row["number"]
   return typeof number === "string" && number !== "" ? number.replace(/^0+(?=\d)/, "") : undefined
 }
 
-export const calledRow = (table: Table, key: string | number, row: JsonObject | undefined): string => {
+export const calledRow = (table: Table, key: string | number, row: Row | undefined): string => {
   if (row === undefined) return `${wordsOf(table)} ${key}`
   if (table.name === "opportunities") {
     const subject = typeof row["subject"] === "string" ? ` ${row["subject"]}` : ""

@@ -41,6 +41,8 @@ export interface UndoRequest {
   readonly name: string
   readonly params: { readonly [name: string]: string | number | MadeBy }
   readonly body?: { readonly [field: string]: Json | MadeBy }
+  /** What is said where the rules refuse it: it and all that follows of this kind are left out, the rest holds. */
+  readonly otherwise?: string
 }
 /** A column that must still hold what the command set, so that nobody's later change is lost. */
 export interface Expected {

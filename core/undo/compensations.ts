@@ -24,6 +24,7 @@ import {
   tableOfParam
 } from "./compensation.ts"
 import { orderCompensations } from "./orders.ts"
+import { scanCompensations } from "./scans.ts"
 
 const settingsBefore: Compensation = (done, catalogue) => {
   const group = done.params["group"] ?? ""
@@ -209,6 +210,7 @@ const service: { readonly [name: string]: Compensation } = {
 }
 const declared: { readonly [name: string]: Compensation } = {
   ...orderCompensations,
+  ...scanCompensations,
   ...containers,
   ...billing,
   ...service,

@@ -16,9 +16,9 @@ import {
   rowOfParam,
   rowsOf,
   subjectOf,
-  type Undoing,
   type UndoRequest
 } from "./compensation.ts"
+import { unitsBack } from "./units.ts"
 
 const header = (done: Done): ChangedRow | undefined => rowOfParam(done, "id")
 const closed_quotation = [2, 3, 4]
@@ -102,126 +102,19 @@ const dealPriceBefore: Compensation = (done) => {
   const row = header(done)
   const total = row?.before?.["deal_total"]
   if (row?.before === undefined) return cannot("The price before is not remembered on this device", "set it by hand")
+  const guards = { expects: [{ table: row.table, key: row.key, column: "deal_total" }] }
   if (total === null || total === undefined)
     return requests(
       [{ name: "opportunities.clear_deal_price", params: done.params }],
-      `${subjectOf(done)}: no agreed price again`
+      `${subjectOf(done)}: no agreed price again`,
+      guards
     )
   const shown = row.shown["deal_total"] ?? null
   return requests(
     [{ name: "opportunities.set_deal_price", params: done.params, body: { deal_total: shown } }],
-    `${subjectOf(done)}: the agreed price is ${String(shown)} again`
+    `${subjectOf(done)}: the agreed price is ${String(shown)} again`,
+    guards
   )
-}
-
-/** What the assignment of a unit goes through, by its status: the action that leads there, and the time it takes. */
-const forward: ReadonlyArray<readonly [action: string, time: string | undefined]> = [
-  ["", undefined],
-  ["prepare", "prepared_at"],
-  ["dispatch", "dispatched_at"],
-  ["on_hire", undefined],
-  ["return", "returned_at"],
-  ["check", "checked_at"]
-]
-/** The order and the line that a unit stands on: its row says, as a scan by code names neither. */
-const placeOf = (done: Done, { before, now }: ChangedRow) => {
-  const { opportunity_id = done.params["id"] ?? "", opportunity_item_id } = before ?? now ?? {}
-  return { id: Number(opportunity_id), item: Number(opportunity_item_id) }
-}
-const patch = (done: Done, row: ChangedRow, id: UndoRequest["params"][string], body: JsonObject): UndoRequest => ({
-  name: "opportunities.move_asset",
-  params: { ...placeOf(done, row), asset: id },
-  body
-})
-const onwards = (
-  done: Done,
-  row: ChangedRow,
-  id: UndoRequest["params"][string],
-  from: number
-): ReadonlyArray<UndoRequest> =>
-  forward
-    .slice(from + 1, statusOf(row.before) + 1)
-    .map(([action, time]) =>
-      patch(done, row, id, {
-        action,
-        ...(time === undefined || (row.before?.[time] ?? null) === null ? {} : { [time]: row.before?.[time] ?? null }),
-        ...(action === "check" ? { condition: row.before?.["condition_on_return"] ?? 0 } : {})
-      })
-    )
-const statusOf = (row: JsonObject | undefined): number => Number(row?.["status"] ?? 0)
-
-/** One unit back to where it was: off its line, on it again, to an earlier status or on to a later one. */
-const unitBack = (done: Done, row: ChangedRow, place: number): ReadonlyArray<UndoRequest> => {
-  const { before, key, now } = row
-  const id = Number(key)
-  const params = placeOf(done, row)
-  if (before === undefined) {
-    if (now === undefined) return []
-    const back = statusOf(now) > 1 ? [patch(done, row, id, { action: "revert_status", status: 0 })] : []
-    return [...back, { name: "opportunities.deallocate_asset", params: { ...params, asset: id } }]
-  }
-  if (now === undefined)
-    return [
-      { name: "opportunities.allocate_asset", params, body: { stock_level_id: before["stock_level_id"] ?? null } },
-      ...onwards(done, row, { made_by: place, table: "asset_assignments" }, 0)
-    ]
-  return [
-    ...(statusOf(now) > statusOf(before)
-      ? [patch(done, row, id, { action: "revert_status", status: statusOf(before) })]
-      : onwards(done, row, id, statusOf(now))),
-    ...(now["stock_level_id"] === before["stock_level_id"]
-      ? []
-      : [patch(done, row, id, { action: "substitute", stock_level_id: before["stock_level_id"] ?? null })]),
-    ...(now["container_stock_level_id"] === before["container_stock_level_id"]
-      ? []
-      : [
-          (before["container_stock_level_id"] ?? null) === null
-            ? patch(done, row, id, { action: "clear_container" })
-            : patch(done, row, id, {
-                action: "set_container",
-                container_stock_level_id: before["container_stock_level_id"] ?? null
-              })
-        ])
-  ]
-}
-const counted = ["dispatched_quantity", "returned_quantity"] as const
-/** What a command counted out and in of a line is counted back. */
-const countedBack = (done: Done): ReadonlyArray<UndoRequest> =>
-  rowsOf(done, "opportunity_items").flatMap((row) =>
-    counted.toReversed().flatMap((column): ReadonlyArray<UndoRequest> => {
-      const more = Number(row.set[column] ?? row.before?.[column] ?? 0) - Number(row.before?.[column] ?? 0)
-      return row.before === undefined || more <= 0
-        ? []
-        : [
-            {
-              name: "opportunities.fulfil_item",
-              params: { id: Number(row.before["opportunity_id"]), item: Number(row.key) },
-              body: {
-                action: column === "dispatched_quantity" ? "revert_dispatch" : "revert_return",
-                quantity: more.toFixed(2)
-              }
-            }
-          ]
-    })
-  )
-/** Units and counted lines are as before the command, whatever it did: allocated, prepared, out, back, checked. */
-export const unitsBack = (done: Done): Undoing => {
-  const units = rowsOf(done, "asset_assignments")
-  const steps: Array<UndoRequest> = []
-  for (const row of [...units].reverse()) steps.push(...unitBack(done, row, steps.length))
-  steps.push(...countedBack(done))
-  const names = units.map(({ before, now }) => done.called("stock_levels", (now ?? before)?.["stock_level_id"]))
-  const few = names.length > 6 ? [...names.slice(0, 5), `${names.length - 5} more`] : names
-  const off = units.length > 0 && units.every(({ before }) => before === undefined)
-  const what =
-    names.length === 0
-      ? "the quantities are counted back"
-      : `${few.join(", ")} ${off ? "off the order again" : "as before"}`
-  // A scan in names no order: the units are what it was about.
-  const subject = subjectOf(done)
-  return requests(steps, subject === "" ? what : `${subject}: ${what}`, {
-    expects: units.flatMap(({ key, set, table }) => ("status" in set ? [{ table, key, column: "status" }] : []))
-  })
 }
 
 const adjusted: Compensation = (done) => {
@@ -240,20 +133,6 @@ const adjusted: Compensation = (done) => {
         `${subjectOf(done)}: ${done.called(row.table, row.key)} has its quantity of before`,
         { expects: [{ table: row.table, key: row.key, column: "quantity" }] }
       )
-}
-
-/** A scan is taken back with the allocation it made; what left as a whole case, or came back damaged, is not. */
-const scannedBack = (done: Done): Undoing => {
-  if (rowsOf(done, "service_records").length > 0)
-    return cannot("What came back damaged or is missing is in the workshop's records", "flightcase units release UNIT")
-  const cases = rowsOf(done, "containers")
-  if (cases.some(({ set }) => "opportunity_id" in set))
-    return cannot("A case moved as a whole, with all that is in it", "scan the case again the other way")
-  const back = unitsBack(done)
-  const opened = cases.filter(({ before, set }) => before?.["status"] === "sealed" && set["status"] === "open")
-  if (back.kind === "cannot" || opened.length === 0) return back
-  const seals = opened.map(({ key }): UndoRequest => ({ name: "containers.seal", params: { container: Number(key) } }))
-  return { ...back, requests: [...back.requests, ...seals] }
 }
 
 const versionBefore: Compensation = (done) => {
@@ -345,8 +224,6 @@ export const orderCompensations: { readonly [name: string]: Compensation } = {
   "opportunities.move_asset": unitsBack,
   "opportunities.deallocate_asset": unitsBack,
   "opportunities.fulfil_item": adjusted,
-  "opportunities.scan": scannedBack,
-  "scans.check_in": scannedBack,
   "opportunities.create_version": deleteMade("opportunities.delete_version"),
   "opportunities.activate_version": versionBefore,
   "opportunities.relabel_version": backToBefore,

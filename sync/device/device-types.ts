@@ -71,6 +71,11 @@ export interface Device {
     progress?: Progress,
     options?: SyncOptions
   ) => Promise<SyncReport & { readonly warnings: ReadonlyArray<string> }>
+  /**
+   * Takes in what happened elsewhere and sends nothing, for a decision that is taken here. False where the server did
+   * not answer within the patience: what came by then is kept.
+   */
+  readonly fetch: (patience_millis: number) => Promise<boolean>
   /** Where the replica stands in the server's shape, and when it last was up to date. */
   readonly place: () => Promise<{
     readonly offset: string

@@ -128,13 +128,14 @@ export const openDevice = async (
     outbox.close()
     throw replicaDamaged(folder)
   }
+  const run_id = uuidv7()
   const replica = makeReplica({
     catalogue,
     outbox,
     replica_id: profile.replica_id,
     commandId: () => uuidv7(),
     viewer: viewerHere(profile),
-    run: uuidv7(),
+    run: run_id,
     public_url: () => profile.public_url ?? profile.url,
     ...(options.at === undefined ? {} : { at: options.at })
   })
@@ -149,7 +150,7 @@ export const openDevice = async (
     outbox.close()
     throw openingFailure(folder, error)
   }
-  return deviceOver({ folder, profile, outbox, replica, run, dispose: () => runtime.dispose() })
+  return deviceOver({ folder, profile, outbox, replica, run, run_id, dispose: () => runtime.dispose() })
 }
 
 /** What it means for the folder that its replica cannot be opened. */
@@ -167,6 +168,7 @@ const openingFailure = (folder: string, error: unknown): unknown => {
 
 interface DeviceParts extends SessionParts {
   readonly replica: Replica
+  readonly run_id: string
   readonly dispose: () => Promise<void>
 }
 /** How long to wait while another process syncs this profile. */
@@ -252,6 +254,11 @@ const deviceOver = (parts: DeviceParts): Device => {
     named: async (reports) => (await conflicts()).named(reports),
     seen: (n) => outbox.seen(n),
     undo: undoOf(parts, locked),
+    fetch: async (patience_millis) => {
+      await requireComplete()
+      const { fetchNews } = await import("./fetch-news.ts")
+      return locked(lock_patience_millis, () => fetchNews(syncParts(), session.profile(), patience_millis))
+    },
     pending: async () => {
       const stalled = new Map((await run(replica.stalled)).map((one) => [one.n, one.error]))
       return outbox
@@ -330,7 +337,7 @@ const conflictsOf = ({ outbox, profile, replica, run }: DeviceParts): (() => Pro
 
 /** Nothing is sent while a command is taken back. What undo needs is loaded when it is asked for. */
 const undoOf = (
-  { folder, outbox, profile, replica, run }: DeviceParts,
+  { folder, outbox, profile, replica, run, run_id }: DeviceParts,
   locked: <A>(patience_millis: number, work: () => Promise<A>) => Promise<A>
 ): Device["undo"] => {
   const withUndo = <A>(work: (undo: Device["undo"]) => Promise<A>): Promise<A> =>
@@ -339,7 +346,7 @@ const undoOf = (
       const ask = (request: Request, again: Rerecording) => run(asAnswer(replica.ask(request, false, again)))
       const viewer = viewerHere(profile)
       const result = await work(
-        undoOver({ catalogue, replica_id: profile.replica_id, outbox, replica, viewer, ask, run })
+        undoOver({ catalogue, replica_id: profile.replica_id, outbox, replica, viewer, ask, run, run_id })
       )
       pruneFiles(folder, outbox, [])
       return result

@@ -91,6 +91,7 @@ const attempt = async <A>(body: () => Promise<A>): Promise<{ readonly value?: A;
 
 const push = async ({ profile, outbox, replica, remote, run, files, progress }: SyncParts): Promise<number> => {
   const pending = outbox.toSend()
+  let commands = 0
   for (let sent = 0; sent < pending.length;) {
     const next = nextOf(pending, sent)
     const named = contentsNamed(next)
@@ -102,9 +103,11 @@ const push = async ({ profile, outbox, replica, remote, run, files, progress }: 
     const answered = new Set(verdicts.map(({ id }) => id))
     outbox.numbersTold(next.flatMap(({ id, n, name }) => (name === withdrawn_name && answered.has(id) ? [n] : [])))
     sent += verdicts.length
+    // A number that was given up is told, and is no command.
+    commands += next.filter(({ id, name }) => name !== withdrawn_name && answered.has(id)).length
     progress?.({ phase: "push", done: sent, total: pending.length })
   }
-  return pending.length
+  return commands
 }
 
 /**

@@ -28,6 +28,19 @@ export const contentsNamed = (commands: ReadonlyArray<Pick<WireCommand, "payload
 /** Ids a command took from the device's leases, by table, in order. */
 export const wireIds = Schema.suspend(() => Schema.Record(Schema.String, Schema.Array(wholeNumber)))
 export const rowsSeen = Schema.suspend(() => Schema.Record(Schema.String, Schema.String))
+/**
+ * What must not have changed since for a command to be decided: rows by `table/key` with the columns that count (none:
+ * the whole row), and the streams whose events tell of them. Events of the same device never stand in the way.
+ */
+export const unlessChanged = Schema.suspend(() =>
+  Schema.Struct({
+    /** The position up to which the device knew what had happened. */
+    since: wholeNumber,
+    streams: Schema.Array(Schema.String),
+    rows: Schema.Record(Schema.String, Schema.Array(Schema.String))
+  })
+)
+export type UnlessChanged = typeof unlessChanged.Type
 export const wireCommand = Schema.suspend(() =>
   Schema.Struct({
     /** Gap-free number in this device's sequence: 1, 2, 3 … */
@@ -48,7 +61,9 @@ export const wireCommand = Schema.suspend(() =>
      * When others' rows that it names were made and, where known, by which command (`instant command`), by `table/id`:
      * a server restored from a backup may have given their ids to other rows since.
      */
-    rows_seen: Schema.optionalKey(rowsSeen)
+    rows_seen: Schema.optionalKey(rowsSeen),
+    /** It takes another command back: not over what others did since. */
+    unless_changed: Schema.optionalKey(unlessChanged)
   })
 )
 /** A command as a device keeps and sends it: an endpoint's name with what its caller gave. */
@@ -62,7 +77,8 @@ export const toWireCommand = ({
   ids,
   issued_at,
   needs = [],
-  rows_seen = {}
+  rows_seen = {},
+  unless_changed
 }: WireCommand): WireCommand => ({
   n,
   id,
@@ -71,7 +87,8 @@ export const toWireCommand = ({
   ids,
   issued_at,
   ...(needs.length === 0 ? {} : { needs }),
-  ...(Object.keys(rows_seen).length === 0 ? {} : { rows_seen })
+  ...(Object.keys(rows_seen).length === 0 ? {} : { rows_seen }),
+  ...(unless_changed === undefined ? {} : { unless_changed })
 })
 export const wireError = Schema.suspend(() =>
   Schema.Struct({

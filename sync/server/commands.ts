@@ -9,7 +9,15 @@ import type { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
 import { optionalDecoderOf } from "../protocol/decode.ts"
-import { dependencies_max, rowsSeen, type Verdict, type WireCommand, wireIds, wirePayload } from "../protocol/wire.ts"
+import {
+  dependencies_max,
+  rowsSeen,
+  unlessChanged,
+  type Verdict,
+  type WireCommand,
+  wireIds,
+  wirePayload
+} from "../protocol/wire.ts"
 import { decidePushed } from "./push.ts"
 
 export const command_fields = object({
@@ -20,25 +28,29 @@ export const command_fields = object({
   ids: json<JsonObject>({ default: {} }),
   issued_at: timestamp({ required: true }),
   needs: list(text({ max: 64 }), { default: [], max_items: dependencies_max }),
-  rows_seen: json<JsonObject>({ default: {} })
+  rows_seen: json<JsonObject>({ default: {} }),
+  unless_changed: json<JsonObject>({ nullable: true })
 })
 
 /** The documents in a command; undefined where one is not as declared. */
 const parts = {
   payload: optionalDecoderOf("the payload", () => wirePayload),
   ids: optionalDecoderOf("the ids", () => wireIds),
-  rows_seen: optionalDecoderOf("the rows seen", () => rowsSeen)
+  rows_seen: optionalDecoderOf("the rows seen", () => rowsSeen),
+  unless_changed: optionalDecoderOf("what must not have changed", () => unlessChanged)
 }
 /** The given commands, their documents checked; 422 by `commands.N.…`. */
 export const wireCommands = (
   given: ReadonlyArray<ValueOf<typeof command_fields>>
 ): Effect.Effect<ReadonlyArray<WireCommand>, Rejection> => {
   const errors: { [path: string]: ReadonlyArray<string> } = {}
-  const commands = given.flatMap((command, at): ReadonlyArray<WireCommand> => {
+  const commands = given.flatMap(({ unless_changed: guarded, ...command }, at): ReadonlyArray<WireCommand> => {
     const { params, body, files } = command.payload
     const payload = parts.payload({ params: params ?? {}, body: body ?? {}, ...(files === undefined ? {} : { files }) })
     const ids = parts.ids(command.ids)
     const rows_seen = parts.rows_seen(command.rows_seen)
+    const is_guarded = guarded !== undefined && guarded !== null
+    const unless_changed = is_guarded ? parts.unless_changed(guarded) : undefined
     if (payload === undefined)
       errors[`commands.${at}.payload`] = [
         "The payload must hold params (texts), a body (object) and, with files, what they are."
@@ -46,9 +58,11 @@ export const wireCommands = (
     if (ids === undefined) errors[`commands.${at}.ids`] = ["The ids must be lists of integers by table."]
     if (rows_seen === undefined)
       errors[`commands.${at}.rows_seen`] = ["The rows seen must be instants by table and id."]
+    if (is_guarded && unless_changed === undefined)
+      errors[`commands.${at}.unless_changed`] = ["It must hold since (a position), streams and columns by row."]
     return payload === undefined || ids === undefined || rows_seen === undefined
       ? []
-      : [{ ...command, payload, ids, rows_seen }]
+      : [{ ...command, payload, ids, rows_seen, ...(unless_changed === undefined ? {} : { unless_changed }) }]
   })
   return Object.keys(errors).length > 0 ? Effect.fail(invalid(errors)) : Effect.succeed(commands)
 }

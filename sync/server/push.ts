@@ -29,6 +29,7 @@ import {
   wireError
 } from "../protocol/wire.ts"
 import { textDigest } from "./erasure.ts"
+import { changedSince } from "./changed-since.ts"
 import { lostFile, receivedFiles } from "./files.ts"
 import { lockReplica, replica_verdicts, replicas, verdictKey } from "./tables.ts"
 import { wordsOf } from "../../core/kernel/words.ts"
@@ -207,7 +208,7 @@ const attempt = Effect.fnUntraced(function* (
       message: `Id ${foreign.id} of ${foreign.table} is not leased to this device.`,
       errors: { ids: [`${foreign.table} ${foreign.id}`] }
     }
-  const other = yield* otherRow(command)
+  const other = (yield* otherRow(command)) ?? (yield* changedSince(replica_id, command))
   if (other !== undefined) return other
   const gone = Object.entries(command.payload.files ?? {}).find(([, { sha256 }]) => lost.has(sha256))
   if (gone !== undefined) return lostFile(...gone)

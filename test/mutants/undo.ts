@@ -4,8 +4,11 @@ import { faultsIn, type Mutant } from "./mutant.ts"
 const rules = "test/core/undo/compensation.test.ts"
 const common = faultsIn("core/undo/compensation.ts", rules),
   kinds = faultsIn("core/undo/compensations.ts", rules),
-  orders = faultsIn("core/undo/orders.ts", rules)
+  orders = faultsIn("core/undo/orders.ts", rules),
+  units = faultsIn("core/undo/units.ts", rules),
+  scans = faultsIn("core/undo/scans.ts", rules)
 const guards = faultsIn("sync/device/undo/guards.ts", "test/sync/undo-refused.test.ts")
+const at_server = faultsIn("sync/server/changed-since.ts", "test/sync/undo-daily.test.ts")
 
 export const undo_mutants: ReadonlyArray<Mutant> = [
   guards(
@@ -19,6 +22,12 @@ export const undo_mutants: ReadonlyArray<Mutant> = [
     "laterChange",
     { find: "isByOtherDevice(context, one) &&", replace: "!isByOtherDevice(context, one) &&" },
     "deletes nothing that others have worked on"
+  ),
+  at_server(
+    "the server takes back what somebody else set meanwhile",
+    "changedSince",
+    { find: "column === undefined", replace: "column !== undefined" },
+    "what somebody has worked on since is kept by the server where it is not known here yet"
   ),
   common(
     "an undo forgets which values it would overwrite",
@@ -68,22 +77,22 @@ export const undo_mutants: ReadonlyArray<Mutant> = [
     { find: "pathOf(one).localeCompare(pathOf(other))", replace: "pathOf(other).localeCompare(pathOf(one))" },
     "comes back with its lines in their order"
   ),
-  orders(
+  units(
     "units that are out are taken off without coming back",
     "unitBack",
     { find: "statusOf(now) > 1", replace: "statusOf(now) > 1_000" },
     "go back to where they stood before they are taken off"
   ),
-  orders(
+  units(
     "what went out is counted back before what came back of it",
     "countedBack",
     { find: "counted.toReversed()", replace: "counted" },
     "are counted back in the opposite order"
   ),
-  orders(
+  scans(
     "a seal that was broken for a scan stays broken",
-    "scannedBack",
-    { find: "[...back.requests, ...seals]", replace: "[...back.requests]" },
+    "backInCases",
+    { find: 'before?.["status"] === "sealed"', replace: 'before?.["status"] === "open"' },
     "come with the seal that was broken for them"
   )
 ]

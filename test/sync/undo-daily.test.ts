@@ -178,6 +178,16 @@ const daily: ReadonlyArray<Daily> = [
     seen: service
   },
   {
+    what: "quote deal-price",
+    name: "opportunities.set_deal_price",
+    record: (w) => ["POST", `/opportunities/${w.quotation}/deal_price`, { deal_total: "50.00" }],
+    seen: async (show, w) => (await show(`/opportunities/${w.quotation}`)).opportunity.deal_total,
+    since: [
+      (at, w) => at("POST", `/opportunities/${w.quotation}/deal_price`, { deal_total: "70.00" }),
+      /deal total was changed since by Owner/
+    ]
+  },
+  {
     what: "orders update",
     name: "opportunities.update",
     record: (w) => ["PUT", `/opportunities/${w.order}`, { subject: "Other" }],
@@ -299,6 +309,23 @@ describe("a day's commands", () => {
       expect(result.ok, JSON.stringify(result)).toBe(false)
       expect(said).toMatch(row.since?.[1] ?? /./)
       expect(device.lastPending()).toBe(0)
+      expect(await row.seen(show, w)).toEqual(theirs)
+    }
+  )
+  it.each(daily.filter(({ since }) => since !== undefined))(
+    "$what: what somebody has worked on since is kept by the server where it is not known here yet",
+    async (row) => {
+      const { made, n, w } = await recorded(row)
+      await device.sync()
+      await row.since?.[0](at, w, made)
+      expect(await device.undo.undo(n, false)).toMatchObject({ ok: true })
+      const before = device.lastPending()
+      expect(before).toBeGreaterThan(0)
+      const report = await device.sync()
+      expect(report).toMatchObject({ accepted: 0, pending: 0 })
+      expect(report.rejected + (await device.status()).held).toBeGreaterThan(0)
+      const theirs = await row.seen(show, w)
+      for (const { id } of await device.conflicts()) await device.resolve(id, { drop: true, with_dependants: true })
       expect(await row.seen(show, w)).toEqual(theirs)
     }
   )

@@ -55,15 +55,21 @@ const wordsOf = (scan: JsonObject): string => {
     in_place_of = textOrNull(scan["in_place_of"])
   if (scan["kind"] === "bulk") return `${quantity} × ${name}`
   if (scan["kind"] === "container") return quantity === 1 ? name : `${name} with ${quantity} units`
-  const out_of = rowsOr(scan["taken_out_of"]).map(
-    (one) => `${String(one["name"])}${one["seal_broken"] === true ? " (its seal is broken)" : ""}`
-  )
+  const out_of = rowsOr(scan["taken_out_of"]).map(caseWords)
   return (
     `${name}${part_of === null ? "" : `, part of ${part_of}`}` +
     (in_place_of === null ? "" : `, in place of ${in_place_of}`) +
     (scan["is_out_again"] === true ? ", out again" : "") +
     (out_of.length === 0 ? "" : `, taken out of ${out_of.join(" in ")}`)
   )
+}
+/** `Case 7 (its seal is broken; it is empty now)`. */
+const caseWords = ({ left, name, seal_broken }: JsonObject): string => {
+  const also = [
+    ...(seal_broken === true ? ["its seal is broken"] : []),
+    ...(left === "empty" ? ["it is empty now"] : left === "dissolved" ? ["it was the last in it: dissolved"] : [])
+  ]
+  return `${String(name)}${also.length === 0 ? "" : ` (${also.join("; ")})`}`
 }
 /**
  * `7 of 12 out, 5 to go`; `3 of 7 back, 4 still out`. Once all that went out is back, the order holds nothing

@@ -2,6 +2,7 @@
 import type { Command } from "commander"
 import type { JsonObject } from "../../../core/kernel/json.ts"
 import type { UndoFailure, UndoListed, UndoPlan, UndoResult, UndoStep } from "../../../sync/device/undo/undo.ts"
+import type { Device } from "../../../sync/device/device.ts"
 import { plainJson } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { CliError, exit_codes, usageError } from "../../exit-codes.ts"
@@ -66,7 +67,9 @@ const list = async (context: CommandContext, flags: Flags): Promise<void> => {
     )
   )
 }
-const listedJson = (one: UndoListed) => plainJson({ ...one, requests: one.requests.map(({ name }) => name) })
+const listedJson = (one: UndoListed) => plainJson(stepJson(one))
+/** What the server compares is for no reader. */
+const stepJson = ({ guard: _guard, ...one }: UndoStep) => ({ ...one, requests: one.requests.map(({ name }) => name) })
 const meaning = ({ instead, says }: UndoStep): string =>
   oneLine(instead === null ? says : `${says} Instead: ${instead}.`)
 /** On a terminal times within sentences are those of the store's clock. */
@@ -84,7 +87,7 @@ const inWords = async (context: CommandContext, result: UndoResult): Promise<Und
 }
 
 const undo = async (context: CommandContext, given: string | undefined, flags: Flags): Promise<void> => {
-  const device = await context.device()
+  const device = await deviceWithNews(context)
   const planned = await inWords(context, await device.undo.plan(given))
   if (!planned.ok) throw errorOf(planned.failure, given)
   const { plan } = planned
@@ -103,6 +106,13 @@ const undo = async (context: CommandContext, given: string | undefined, flags: F
   }
   tell(context, given, await inWords(context, await device.undo.undo(given, flags["withDependants"] === true)))
 }
+/** What others did meanwhile counts: fetched where the server is near, otherwise looked at once it is sent. */
+const deviceWithNews = async (context: CommandContext): Promise<Device> => {
+  const device = await context.device()
+  if (!context.offline) await device.fetch(news_patience_millis)
+  return device
+}
+const news_patience_millis = 3_000
 const redo = async (context: CommandContext, given: string | undefined): Promise<void> => {
   if (context.options.plan === true)
     throw usageError("There is no plan of --redo.", "flightcase undo takes it back again.")
@@ -114,11 +124,7 @@ const planLines = ({ dependants, steps }: UndoPlan): ReadonlyArray<string> => [
   ...dependants.map((one) => oneLine(`${one.n}  ${one.summary}: it builds on that, and is withdrawn with it.`))
 ]
 const planJson = ({ dependants, steps }: UndoPlan, recorded: ReadonlyArray<number>) =>
-  plainJson({
-    undone: steps.map((one) => ({ ...one, requests: one.requests.map(({ name }) => name) })),
-    dependants,
-    recorded
-  })
+  plainJson({ undone: steps.map(stepJson), dependants, recorded })
 const tellPlan = (context: CommandContext, plan: UndoPlan): void => {
   if (context.options.json === true) return context.printJson({ plan: planJson(plan, []) })
   for (const line of planLines(plan)) context.print(`${line}\n`)
@@ -126,7 +132,7 @@ const tellPlan = (context: CommandContext, plan: UndoPlan): void => {
 }
 const tell = (context: CommandContext, given: string | undefined, result: UndoResult): void => {
   if (!result.ok) throw errorOf(result.failure, given)
-  context.recordedHere()
+  if (result.recorded.length > 0) context.recordedHere()
   if (context.options.json === true) return context.printJson(planJson(result.plan, result.recorded))
   for (const line of planLines(result.plan)) context.print(`${line}\n`)
   if (result.recorded.length > 0)

@@ -1,6 +1,6 @@
 /** A command in the outbox: its state, and what is stored about it beside what is sent. */
 import type { JsonObject } from "../../../core/kernel/json.ts"
-import type { WireCommand, WireError } from "../../protocol/wire.ts"
+import type { UnlessChanged, WireCommand, WireError } from "../../protocol/wire.ts"
 
 /**
  * Pending, then accepted, rejected (a conflict) or held (not decided, as a command it depends on was refused). A person
@@ -37,6 +37,8 @@ export interface OutboxCommand extends WireCommand {
   readonly run: string | null
   /** The commands it takes back. */
   readonly undoes: ReadonlyArray<string>
+  /** The run of the command line that withdrew it, where one did. */
+  readonly withdrawn_by: string | null
   /** Its outcome and what others changed meanwhile, worked out when its verdict was pulled. */
   readonly account: JsonObject | null
 }
@@ -68,6 +70,9 @@ export interface CommandContext {
   readonly run?: string
   readonly done?: DoneEffects
   readonly undoes?: ReadonlyArray<string>
+  readonly unless_changed?: UnlessChanged
+  /** Earlier commands without which it is not decided, beside those that make the rows it names. */
+  readonly needs?: ReadonlyArray<string>
   /** The conflict it resolves, and how: stored in the same transaction. */
   readonly replaces?: { readonly id: string; readonly how: ResolutionRecorded }
 }

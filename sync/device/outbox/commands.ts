@@ -1,5 +1,5 @@
 /** Commands and their states: from acknowledgement to the journal's verdict, and how people resolve refused ones. */
-import { contentsNamed, type Verdict, type WireCommand, type WireError } from "../../protocol/wire.ts"
+import { contentsNamed, dependencies_max, type Verdict, type WireCommand, type WireError } from "../../protocol/wire.ts"
 import {
   type CommandContext,
   type CommandState,
@@ -82,6 +82,11 @@ export const openCommandStore = (
   const resolveOne = prepared(
     "update commands set state = ? where id = ? and (state = 'held' or (state = 'rejected' and ? <> 'released'))"
   )
+  /** What waited for another command keeps what it must not overwrite; whoever retries one has seen it. */
+  const guardOf = ({ replaces, unless_changed }: CommandContext) =>
+    replaces?.how === "released"
+      ? all(`select ${columns} from commands where id = ?`, replaces.id).map(kept)[0]?.unless_changed
+      : unless_changed
   return {
     append: (command, about = {}) =>
       transaction(() => {
@@ -90,12 +95,15 @@ export const openCommandStore = (
         )
         const n = Number(last!["n"]) + 1
         const { base, done, recorded, replaces, run, undoes = [] } = about
-        const needs = trackDependencies(n, command.ids, about)
+        const unless_changed = guardOf(about)
+        const makers = trackDependencies(n, command.ids, about)
+        const needs = [...new Set([...(about.needs ?? []), ...makers])].slice(0, dependencies_max)
         const rows_seen = seenOf(about)
         const [payload, ids] = [JSON.stringify(command.payload), JSON.stringify(command.ids)]
         prepared(
           "insert into commands (n, id, name, payload, ids, issued_at, needs, base, replaces, settled_before, " +
-            "outcome, rows_seen, run, done, undoes, checksum) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+            "outcome, rows_seen, run, done, undoes, unless_changed, checksum) " +
+            "values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
         ).run(
           n,
           command.id,
@@ -112,6 +120,7 @@ export const openCommandStore = (
           run ?? null,
           done === undefined ? null : JSON.stringify(done),
           JSON.stringify(undoes),
+          unless_changed === undefined ? null : JSON.stringify(unless_changed),
           checksumOf({ ...command, n, payload, ids })
         )
         prepared("update commands set done = null where n = ?").run(n - undoable_commands_max)
@@ -121,7 +130,8 @@ export const openCommandStore = (
           ...command,
           n,
           ...(needs.length === 0 ? {} : { needs }),
-          ...(Object.keys(rows_seen).length === 0 ? {} : { rows_seen })
+          ...(Object.keys(rows_seen).length === 0 ? {} : { rows_seen }),
+          ...(unless_changed === undefined ? {} : { unless_changed })
         }
       }),
     extendIds: (n, ids) =>

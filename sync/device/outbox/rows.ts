@@ -7,7 +7,7 @@ import { Schema } from "effect"
 import { wholeNumber } from "../../../core/kernel/field-schema.ts"
 import { jsonObject } from "../../../core/kernel/stored-schema.ts"
 import { decoderOf, jsonText, optionalDecoderOf } from "../../protocol/decode.ts"
-import { rowsSeen, wireError, wireIds, wirePayload } from "../../protocol/wire.ts"
+import { rowsSeen, unlessChanged, wireError, wireIds, wirePayload } from "../../protocol/wire.ts"
 import { command_states, type DoneEffects, type OutboxCommand, type RecordedEffects } from "./command.ts"
 
 const jsonTextOrNull = <T>(schema: Schema.Codec<T>) => Schema.NullOr(jsonText(schema))
@@ -16,7 +16,8 @@ const textOrNull = Schema.NullOr(Schema.String)
 
 /** What is read of a command; `decodeCommandRow` reads rows of these columns. */
 export const columns =
-  "n, id, name, payload, ids, issued_at, state, error, needs, base, replaces, cause, account, rows_seen, run, undoes, checksum"
+  "n, id, name, payload, ids, issued_at, state, error, needs, base, replaces, cause, account, rows_seen, run, undoes, " +
+  "unless_changed, withdrawn_by, checksum"
 const commandRow = () =>
   Schema.Struct({
     n: wholeNumber,
@@ -34,7 +35,9 @@ const commandRow = () =>
     account: jsonTextOrNull(jsonObject),
     rows_seen: jsonText(rowsSeen),
     run: textOrNull,
-    undoes: jsonText(Schema.Array(Schema.String))
+    undoes: jsonText(Schema.Array(Schema.String)),
+    unless_changed: jsonTextOrNull(unlessChanged),
+    withdrawn_by: textOrNull
   })
 const decodeRow = decoderOf("a command", commandRow)
 /** What is wanted of a command when its file is damaged: what was sent, and its state. */
@@ -45,8 +48,12 @@ export const decodeSalvagedRow = optionalDecoderOf("a command", () => {
 export const decodeErrorText = optionalDecoderOf("the error of a command", () => jsonText(wireError))
 /** A command of a row with `columns`. */
 export const decodeCommandRow = (row: { readonly [column: string]: unknown }): OutboxCommand => {
-  const { rows_seen, ...command } = decodeRow(row)
-  return Object.keys(rows_seen).length === 0 ? command : { ...command, rows_seen }
+  const { rows_seen, unless_changed, ...command } = decodeRow(row)
+  return {
+    ...command,
+    ...(Object.keys(rows_seen).length === 0 ? {} : { rows_seen }),
+    ...(unless_changed === null ? {} : { unless_changed })
+  }
 }
 
 /** What a command did when it was recorded (column `outcome`): its events, and the rows of its path by `table/id`. */

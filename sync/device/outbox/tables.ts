@@ -36,7 +36,9 @@ const added_columns = [
   "checksum text",
   "run text",
   "done text",
-  "undoes text not null default '[]'"
+  "undoes text not null default '[]'",
+  "unless_changed text",
+  "withdrawn_by text"
 ]
 /** The states of commands the server may still have to decide: no other copy of them exists. */
 const unsettled: ReadonlySet<unknown> = new Set(["pending", "rejected", "held"] satisfies ReadonlyArray<CommandState>)

@@ -13,9 +13,9 @@ export interface OutboxWithdrawal {
   readonly offered: () => number
   /**
    * Takes pending commands back that were never offered, all or none: false where one of them is not so any more. The
-   * replica is due to be put right (`isRebaseDue`) until `rebased`.
+   * replica is due to be put right (`isRebaseDue`) until `rebased`. `run`: the run of the program that does it.
    */
-  readonly withdraw: (ids: ReadonlyArray<string>) => boolean
+  readonly withdraw: (ids: ReadonlyArray<string>, run?: string) => boolean
   readonly isRebaseDue: () => boolean
   readonly rebased: () => void
   /** The server has these numbers without content now: they are sent no more. */
@@ -54,14 +54,14 @@ export const openWithdrawal = ({ all, kept, prepared, reading, transaction }: Ou
     offer: (n) => {
       if (n > offered()) transaction(() => write(offered_key, String(n)))
     },
-    withdraw: (ids) =>
+    withdraw: (ids, run) =>
       transaction(() => {
         const commands = ids.flatMap((id) => all(`select ${columns} from commands where id = ?`, id).map(kept))
         const last_offered = offered()
         if (commands.length < ids.length || commands.some(({ n, state }) => state !== "pending" || n <= last_offered))
           return false
         for (const { n } of commands) {
-          prepared("update commands set state = 'withdrawn' where n = ?").run(n)
+          prepared("update commands set state = 'withdrawn', withdrawn_by = ? where n = ?").run(run ?? null, n)
           prepared("delete from things where n = ?").run(n)
         }
         write("withdrawn", JSON.stringify([...new Set([...withdrawnNumbers(), ...commands.map(({ n }) => n)])]))

@@ -1,16 +1,16 @@
-/** What events change, row by row and column by column, in the terms outcomes are kept in. */
+/** What events changed, in the terms outcomes are kept in. */
 import { Effect } from "effect"
-import { type Catalogue, foldStored } from "../../../core/kernel/catalogue.ts"
-import type { Key, RowChange } from "../../../core/kernel/row-change.ts"
+import type { Catalogue } from "../../../core/kernel/catalogue.ts"
 import { type StoredEvent } from "../../../core/kernel/event.ts"
 import { type Json, sameJson } from "../../../core/kernel/json.ts"
 import { fieldOut } from "../../../core/kernel/resource.ts"
-import { settings_table } from "../../../core/kernel/settings.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import { type AnyRow, caseFoldedName, isSearchable, type Table } from "../../../core/kernel/table.ts"
 import { users } from "../../../core/users/schema.ts"
-import type { EventSummary } from "../outbox/command.ts"
+import { rowKey, type RowTouch, touchesOf } from "../../protocol/touches.ts"
 import type { Actor, RowLabel } from "./outcome.ts"
+
+export { rowKey, type RowTouch, touchesOf }
 
 export interface DescriptionContext {
   readonly catalogue: Catalogue
@@ -20,34 +20,6 @@ export interface DescriptionContext {
   readonly timezone: string | null
 }
 
-/**
- * What an event makes of one row: `columns` are all of a new row, the changed ones of another, none of a deleted one.
- */
-export interface RowTouch {
-  readonly table: Table
-  readonly key: Key
-  readonly op: "insert" | "update" | "delete"
-  readonly columns: AnyRow
-}
-/** `products/7`: identifies the row among those of all tables. */
-export const rowKey = ({ table, key }: { readonly table: Table; readonly key: Key }): string => `${table.name}/${key}`
-
-export const touchesOf = (
-  { catalogue }: DescriptionContext,
-  event: EventSummary,
-  recorded_at: string
-): ReadonlyArray<RowTouch> =>
-  foldStored(catalogue, event, { recorded_at, actor_id: null, position: 0 }).flatMap(
-    (change: RowChange): ReadonlyArray<RowTouch> => {
-      const { table } = change
-      // Rows without an id of their own are indexes of other rows; settings alone mean something to people.
-      if (table.key !== "id" && table !== settings_table) return []
-      if (change.op === "insert")
-        return [{ table, key: change.row[table.key] as Key, op: "insert", columns: change.row }]
-      if (change.op === "update") return [{ table, key: change.key, op: "update", columns: change.set }]
-      return change.op === "delete" ? [{ table, key: change.key, op: "delete", columns: {} }] : []
-    }
-  )
 export const isByOtherDevice = ({ replica_id }: DescriptionContext, event: StoredEvent): boolean =>
   event.replica_id !== replica_id
 

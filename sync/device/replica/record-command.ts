@@ -146,13 +146,16 @@ const recordInside = Effect.fnUntraced(function* (
   const references = referencesOfCommand(call.endpoint, payload)
   const recordedHere = redactionOfOutbox(catalogue, redactionFor(catalogue, call.viewer, replica_id)).recorded
   const done = yield* changedRows(images_before)
+  const base = Number((yield* readMeta(yield* Store, "position")) ?? 0)
   const about: CommandContext = {
-    base: Number((yield* readMeta(yield* Store, "position")) ?? 0),
+    base,
     named: references.map(rowReference),
     rows_seen: yield* rowPreconditions(catalogue, references),
     recorded: recordedHere({ events: eventsOf(outcome), rows }),
     ...(again?.replaces === undefined ? {} : { replaces: again.replaces }),
     ...(again?.undoes === undefined ? {} : { undoes: again.undoes }),
+    ...(again?.needs === undefined ? {} : { needs: again.needs }),
+    ...(again?.unless_changed === undefined ? {} : { unless_changed: { ...again.unless_changed, since: base } }),
     ...(parts.run === undefined ? {} : { run: parts.run }),
     ...(done === undefined
       ? {}

@@ -11,7 +11,7 @@ import type { Viewer } from "../../../core/kernel/viewer.ts"
 import { Durability } from "../../sqlite/client.ts"
 import type { SettledCommand } from "../../protocol/merge.ts"
 import type { SnapshotPage, SnapshotPlan } from "../../protocol/snapshot.ts"
-import type { WireCommand, WireError } from "../../protocol/wire.ts"
+import type { UnlessChanged, WireCommand, WireError } from "../../protocol/wire.ts"
 import type { Outbox } from "../outbox/outbox.ts"
 import type { OutboxCommand, ResolutionRecorded } from "../outbox/command.ts"
 import type { StagedPage } from "./fill.ts"
@@ -55,6 +55,10 @@ export interface Rerecording {
   readonly replaces?: { readonly id: string; readonly how: ResolutionRecorded }
   /** The commands it takes back. */
   readonly undoes?: ReadonlyArray<string>
+  /** Earlier commands without which it is not decided. */
+  readonly needs?: ReadonlyArray<string>
+  /** What others must not have changed, once it arrives, since what is known here. */
+  readonly unless_changed?: Omit<UnlessChanged, "since">
 }
 /** It may name rows that requests before it in the same plan make: their ids, by the place of the request. */
 export type PlannedRequest = Request | ((made: ReadonlyArray<WireCommand["ids"]>) => Request)

@@ -3,13 +3,17 @@ import { Effect } from "effect"
 import { sameJson } from "../../../core/kernel/json.ts"
 import { journal } from "../../../core/kernel/journal.ts"
 import type { StoredEvent } from "../../../core/kernel/event.ts"
+import type { Failure } from "../../../core/kernel/endpoint.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import type { Done, Expected, Undoing } from "../../../core/undo/compensation.ts"
 import { commandDecided } from "../../protocol/events.ts"
 import { actorOf, isByOtherDevice, isWorthShowing, rowKey, touchesOf } from "../outcomes/describe-event.ts"
 import type { DoneEffects, OutboxCommand } from "../outbox/command.ts"
 import type { Outbox } from "../outbox/outbox.ts"
+import type { UnlessChanged } from "../../protocol/wire.ts"
 import { eventsOf, type UndoContext } from "./facts.ts"
+
+export type UndoGuard = Omit<UnlessChanged, "since">
 
 /** Somebody's later change, and where it stands in the way. */
 export interface Later {
@@ -78,6 +82,21 @@ export const latestChange = Effect.fnUntraced(function* (
     return yield* described(outbox, event, done.called(touch.table.name, touch.key as string | number), field ?? null)
   }
   return undefined
+})
+/** The same for whoever decides it later: what others must not have changed once the command arrives. */
+export const guardOf = Effect.fnUntraced(function* (
+  context: UndoContext,
+  command: OutboxCommand,
+  effects: DoneEffects,
+  { expects = [], untouched = [] }: Extract<Undoing, { kind: "requests" }>
+): Effect.fn.Return<UndoGuard | undefined, Failure, Store> {
+  if (expects.length === 0 && untouched.length === 0) return undefined
+  const rows: { [row: string]: ReadonlyArray<string> } = {}
+  for (const { column, key, table } of expects) rows[`${table}/${key}`] = [...(rows[`${table}/${key}`] ?? []), column]
+  // No column named: the whole row.
+  for (const { key, table } of untouched) rows[`${table}/${key}`] = []
+  const streams = (yield* eventsOf(command, effects, context.replica_id)).map(({ stream }) => stream)
+  return { streams: [...new Set(streams)], rows }
 })
 /** A row that is gone holds nothing any more: the rules say what that means. */
 const holds = ({ rows }: Done, { column, key, table }: Expected): boolean => {

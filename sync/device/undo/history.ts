@@ -30,11 +30,24 @@ export const undoable = (outbox: Outbox, limit = searched_max): ReadonlyArray<Ou
     .latest(searched_max)
     .filter((one) => isInEffect(one) && !isUndone(outbox, one) && !isCompensation(outbox, one))
     .slice(0, limit)
-/** What was undone and not recorded again, newest first. */
+/** The run of the program that undid it; runs are named in the order of time. Empty where nobody remembers. */
+const undoneBy = (outbox: Outbox, command: OutboxCommand): string =>
+  (command.state === "withdrawn" ? command.withdrawn_by : undoersOf(outbox, command).at(-1)?.run) ?? ""
+/** What was undone and not recorded again, what was undone last first. */
 export const redoable = (outbox: Outbox): ReadonlyArray<OutboxCommand> =>
   outbox
     .latest(searched_max)
     .filter((one) => !isCompensation(outbox, one) && isUndone(outbox, one) && !isRedone(outbox, one))
+    .map((one) => ({ one, by: undoneBy(outbox, one) }))
+    .sort((a, b) => (a.by === b.by ? b.one.n - a.one.n : a.by < b.by ? 1 : -1))
+    .map(({ one }) => one)
+/** What the last run that undid anything undid. */
+export const lastUndone = (outbox: Outbox): ReadonlyArray<OutboxCommand> => {
+  const all = redoable(outbox)
+  const [last] = all
+  const by = last === undefined ? "" : undoneBy(outbox, last)
+  return by === "" ? lastRun(all) : all.filter((one) => undoneBy(outbox, one) === by)
+}
 
 /** The newest of these with the others that the same run of the program recorded. */
 export const lastRun = (commands: ReadonlyArray<OutboxCommand>): ReadonlyArray<OutboxCommand> => {

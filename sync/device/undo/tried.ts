@@ -7,6 +7,7 @@ import type { Catalogue } from "../../../core/kernel/catalogue.ts"
 import type { CommandEndpoint, Failure, Request } from "../../../core/kernel/endpoint.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"
 import { bodyOf, Rejection, statusOf } from "../../../core/kernel/rejection.ts"
+import { itemAt } from "../../../core/values/lists.ts"
 import type { UndoRequest } from "../../../core/undo/compensation.ts"
 import type { WireCommand } from "../../protocol/wire.ts"
 import type { PlannedRequest, QueryResult, Replica } from "../replica/replica.ts"
@@ -46,13 +47,19 @@ export const firstRefusal = Effect.fnUntraced(function* (
   let count = 0
   const places: Array<number> = []
   const requests = compensations.flatMap((all, place) => {
+    // What may be left out does not refuse the rest.
+    const needed = all.flatMap((one, at) => (one.otherwise === undefined ? [at] : []))
     const from = count
-    count += all.length
-    places.push(...all.map(() => place))
-    return all.map(
-      (one): PlannedRequest =>
+    count += needed.length
+    places.push(...needed.map(() => place))
+    return needed.map(
+      (at): PlannedRequest =>
         (made) =>
-          requestOf(catalogue, one, made.slice(from))
+          requestOf(
+            catalogue,
+            itemAt(all, at),
+            all.map((_, n) => (needed.includes(n) ? made[from + needed.indexOf(n)] : undefined))
+          )
     )
   })
   if (requests.length === 0) return undefined

@@ -10,16 +10,17 @@ import { isJsonObject, type JsonObject } from "../../../core/kernel/json.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import type { Viewer } from "../../../core/kernel/viewer.ts"
 import { instantOf } from "../../../core/values/time.ts"
+import { deedOf } from "../../../core/conflicts/intent.ts"
 import { cannot, sentence, type Undoing, type UndoRequest } from "../../../core/undo/compensation.ts"
 import { compensationOf } from "../../../core/undo/compensations.ts"
 import type { OutboxCommand } from "../outbox/command.ts"
 import type { Outbox } from "../outbox/outbox.ts"
 import { commandRequest, isRefusal } from "../recovery/lost-rows.ts"
 import type { QueryResult, Replica, Rerecording } from "../replica/replica.ts"
-import { summaryOf } from "../resolutions/blocked-commands.ts"
+import { refusedOf } from "../resolutions/ways-out.ts"
 import { doneOf, undoContext } from "./facts.ts"
-import { type Later, laterChange, latestChange } from "./guards.ts"
-import { isInEffect, isUndone, isUnsent, lastRun, redoable, undoable, undoersOf } from "./history.ts"
+import { guardOf, type Later, laterChange, latestChange, type UndoGuard } from "./guards.ts"
+import { isInEffect, isUndone, isUnsent, lastRun, lastUndone, redoable, undoable, undoersOf } from "./history.ts"
 import { firstRefusal, requestOf } from "./tried.ts"
 
 interface Named {
@@ -43,6 +44,8 @@ export interface UndoStep extends Named {
   readonly later: Later | null
   /** What the rules answered to the commands that would take it back; null where they were not refused. */
   readonly refusal: { readonly status: number; readonly message: string; readonly errors: JsonObject } | null
+  /** What must still be as it is here once the requests arrive at the server. */
+  readonly guard: UndoGuard | null
 }
 export interface UndoPlan {
   readonly steps: ReadonlyArray<UndoStep>
@@ -78,28 +81,37 @@ export interface UndoParts {
   readonly viewer: Effect.Effect<Viewer, Failure, Store>
   readonly ask: (request: Request, again: Rerecording) => Promise<QueryResult>
   readonly run: <A>(effect: Effect.Effect<A, Failure, Store | CommandRuntime>) => Promise<A>
+  /** Names this run of the program. */
+  readonly run_id?: string
 }
 
-const named = ({ id, issued_at, n, name }: OutboxCommand): Named => ({
-  id,
-  n,
-  name,
-  summary: summaryOf(name),
-  issued_at
-})
+const named = async ({ outbox, run }: UndoParts, command: OutboxCommand): Promise<Named> => {
+  const { id, ids, issued_at, n, name } = command
+  const refused = refusedOf(outbox, command)
+  // What it made is what it is about, too.
+  const made = Object.entries(ids).flatMap(([table, of]) => of.map((one) => ({ table, id: one })))
+  const about = { ...refused, named: [...refused.named, ...made] }
+  const summary = await run(Effect.flatMap(Clock.currentTimeMillis, (now) => deedOf(about, instantOf(now))))
+  return { id, n, name, summary, issued_at }
+}
 const failed = (failure: UndoFailure): UndoResult => ({ ok: false, failure })
 
 /** The commands a person means, newest first, or why there are none. */
-const chosen = (outbox: Outbox, given: string | undefined): ReadonlyArray<OutboxCommand> | UndoFailure => {
+const chosen = async (
+  parts: UndoParts,
+  given: string | undefined
+): Promise<ReadonlyArray<OutboxCommand> | UndoFailure> => {
+  const { outbox } = parts
   if (given === undefined) {
     const last = lastRun(undoable(outbox))
     return last.length === 0 ? { kind: "nothing" } : last
   }
   const command = outbox.byIdOrNumber(given)
   if (command === undefined) return { kind: "unknown" }
-  if (isUndone(outbox, command)) return { kind: "undone", command: named(command) }
-  if (command.state === "rejected" || command.state === "held") return { kind: "conflict", command: named(command) }
-  return isInEffect(command) ? [command] : { kind: "settled", command: named(command) }
+  if (isUndone(outbox, command)) return { kind: "undone", command: await named(parts, command) }
+  if (command.state === "rejected" || command.state === "held")
+    return { kind: "conflict", command: await named(parts, command) }
+  return isInEffect(command) ? [command] : { kind: "settled", command: await named(parts, command) }
 }
 const isChosen = (chosen: ReadonlyArray<OutboxCommand> | UndoFailure): chosen is ReadonlyArray<OutboxCommand> =>
   Array.isArray(chosen)
@@ -107,7 +119,7 @@ const isChosen = (chosen: ReadonlyArray<OutboxCommand> | UndoFailure): chosen is
 export const undoOver = (parts: UndoParts): DeviceUndo => {
   const { outbox } = parts
   const planned = async (given: string | undefined): Promise<UndoResult> => {
-    const commands = chosen(outbox, given)
+    const commands = await chosen(parts, given)
     return isChosen(commands) ? { ok: true, plan: await planOf(parts, commands), recorded: [] } : failed(commands)
   }
   return {
@@ -133,7 +145,8 @@ const planOf = async (parts: UndoParts, commands: ReadonlyArray<OutboxCommand>):
   const steps = await triedOut(parts, await stepsOf(parts, commands, all), all)
   const withdrawn = steps.filter(({ way }) => way === "withdraw").map(({ id }) => id)
   const stalled = withdrawn.length === 0 ? [] : await parts.run(parts.replica.stalledWithout(withdrawn))
-  const dependants = stalled.flatMap((n) => parts.outbox.byIdOrNumber(String(n)) ?? []).map(named)
+  const building = stalled.flatMap((n) => parts.outbox.byIdOrNumber(String(n)) ?? [])
+  const dependants = await Promise.all(building.map((one) => named(parts, one)))
   return { steps, dependants }
 }
 /** `with_it`: commands that are undone in one go. */
@@ -143,15 +156,17 @@ const stepsOf = async (
   with_it: ReadonlySet<string> = new Set()
 ): Promise<ReadonlyArray<UndoStep>> => {
   const steps: Array<UndoStep> = []
-  for (const command of commands)
+  for (const command of commands) {
+    const about = { ...(await named(parts, command)), ...plain }
     steps.push(
       isUnsent(parts.outbox, command)
-        ? { ...named(command), ...plain, way: "withdraw", says: "It was not sent yet: it is withdrawn." }
-        : await parts.run(compensating(parts, command, with_it))
+        ? { ...about, way: "withdraw", says: "It was not sent yet: it is withdrawn." }
+        : await parts.run(compensating(parts, command, about, with_it))
     )
+  }
   return steps
 }
-const plain = { instead: null, requests: [], later: null, refusal: null } as const
+const plain = { instead: null, requests: [], later: null, refusal: null, guard: null } as const
 
 /** The same steps, of which the first that the rules refuse says so; nothing is tried where one is refused anyway. */
 const triedOut = async (
@@ -193,10 +208,10 @@ const insteadOf = ({ n }: Later): string =>
 const compensating = Effect.fnUntraced(function* (
   parts: UndoParts,
   command: OutboxCommand,
+  about: Omit<UndoStep, "way" | "says">,
   with_it: ReadonlySet<string>
 ): Effect.fn.Return<UndoStep, Failure, Store | CommandRuntime> {
   const { catalogue, outbox } = parts
-  const about = { ...named(command), ...plain }
   const known = yield* doneHere(parts, command)
   if (known === undefined)
     return stepOf(about, cannot("What it changed is not remembered on this device", "put it right by hand"))
@@ -207,9 +222,9 @@ const compensating = Effect.fnUntraced(function* (
   if (unknown !== undefined)
     return stepOf(about, cannot(`This release knows no command ${unknown.name}`, "put it right by hand"))
   const later = yield* laterChange(context, outbox, command, effects, done, undoing, with_it)
-  return later === undefined
-    ? stepOf(about, undoing)
-    : { ...about, way: "refused", says: laterText(later), instead: insteadOf(later), later }
+  if (later !== undefined) return { ...about, way: "refused", says: laterText(later), instead: insteadOf(later), later }
+  const guard = (yield* guardOf(context, command, effects, undoing)) ?? null
+  return { ...stepOf(about, undoing), guard }
 })
 /** What the command did, as far as it is remembered here; undefined where it is not. */
 const doneHere = Effect.fnUntraced(function* (
@@ -247,38 +262,63 @@ const carryOut = async (parts: UndoParts, plan: UndoPlan, with_dependants: boole
   const withdrawn = [...plan.steps.filter(({ way }) => way === "withdraw"), ...plan.dependants].map(({ id }) => id)
   // All or nothing: what is compensated first can still be withdrawn itself.
   const recorded: Array<OutboxCommand> = []
-  for (const step of plan.steps.filter(({ way }) => way === "compensate")) {
-    const answer = await compensate(parts, step, recorded)
+  const steps: Array<UndoStep> = []
+  for (const step of plan.steps) {
+    if (step.way !== "compensate") {
+      steps.push(step)
+      continue
+    }
+    const { answer, left } = await compensate(parts, step, recorded)
+    steps.push(left === undefined ? step : { ...step, says: left })
     if (answer === undefined) continue
     outbox.withdraw(recorded.map(({ id }) => id))
     await run(replica.rebase)
     return failed({ kind: "answer", answer, step })
   }
-  if (withdrawn.length > 0) outbox.withdraw([...new Set(withdrawn)])
+  if (withdrawn.length > 0) outbox.withdraw([...new Set(withdrawn)], parts.run_id)
   await run(replica.rebase)
-  return { ok: true, plan, recorded: recorded.map(({ n }) => n) }
+  return { ok: true, plan: { ...plan, steps }, recorded: recorded.map(({ n }) => n) }
 }
-/** Records the requests of a step; a refusal ends it and is given. */
+/** What came of a step: the refusal that ended it, or what it says where a part was left out. */
+interface Compensated {
+  readonly answer?: QueryResult
+  readonly left?: string
+}
+/**
+ * Records the requests of a step, each building on the one before: the server decides none after a refused one. A
+ * refusal ends it, unless the step says what it is without that part.
+ */
 const compensate = async (
   { ask, catalogue, outbox }: UndoParts,
   step: UndoStep,
   recorded: Array<OutboxCommand>
-): Promise<QueryResult | undefined> => {
+): Promise<Compensated> => {
   const made: Array<OutboxCommand | undefined> = []
+  let left: string | undefined
   for (const one of step.requests) {
-    const request = requestOf(
-      catalogue,
-      one,
-      made.map((command) => command?.ids)
-    )
-    const answer = await ask(request, { ids: {}, undoes: [step.id] })
-    if (answer.status >= 400) return answer
+    const { otherwise } = one
+    if (otherwise !== undefined && left !== undefined) {
+      made.push(undefined)
+      continue
+    }
+    const ids = made.map((command) => command?.ids)
+    const before = made.findLast((command) => command !== undefined)
+    const answer = await ask(requestOf(catalogue, one, ids), {
+      ids: {},
+      undoes: [step.id],
+      ...(before === undefined ? {} : { needs: [before.id] }),
+      ...(step.guard === null ? {} : { unless_changed: step.guard })
+    })
+    if (answer.status >= 400 && otherwise === undefined) return { answer }
+    if (answer.status >= 400) left = `${sentence(otherwise ?? "")} ${messageOf(answer)}`
     const command = answer.command === undefined ? undefined : outbox.find(answer.command.id)
     made.push(command)
     if (command !== undefined) recorded.push(command)
   }
-  return undefined
+  return left === undefined ? {} : { left }
 }
+const messageOf = ({ body }: QueryResult): string =>
+  isJsonObject(body) && typeof body["message"] === "string" ? body["message"] : ""
 
 /** A row that was deleted and made again has a new id, by which it is deleted once more. */
 const withIdsOfToday = ({ catalogue, outbox }: UndoParts, command: OutboxCommand): OutboxCommand => {
@@ -298,9 +338,11 @@ const redo = async (parts: UndoParts, given: string | undefined): Promise<UndoRe
   const command = given === undefined ? undefined : outbox.byIdOrNumber(given)
   if (given !== undefined && command === undefined) return failed({ kind: "unknown" })
   const all = redoable(outbox)
-  const wanted = command === undefined ? lastRun(all) : all.filter(({ id }) => id === command.id)
+  const wanted = command === undefined ? lastUndone(outbox) : all.filter(({ id }) => id === command.id)
   if (wanted.length === 0)
-    return failed(command === undefined ? { kind: "nothing" } : { kind: "settled", command: named(command) })
+    return failed(
+      command === undefined ? { kind: "nothing" } : { kind: "settled", command: await named(parts, command) }
+    )
   const recorded: Array<OutboxCommand> = []
   for (const one of [...wanted].reverse()) {
     const request = commandRequest(outbox, withIdsOfToday(parts, one), one.payload.body)
@@ -316,11 +358,13 @@ const redo = async (parts: UndoParts, given: string | undefined): Promise<UndoRe
     if (answer.status >= 400) {
       outbox.withdraw(recorded.map(({ id }) => id))
       await parts.run(parts.replica.rebase)
-      return failed({ kind: "answer", answer, step: named(one) })
+      return failed({ kind: "answer", answer, step: await named(parts, one) })
     }
     const again = answer.command === undefined ? undefined : outbox.find(answer.command.id)
     if (again !== undefined) recorded.push(again)
   }
-  const steps = wanted.map((one): UndoStep => ({ ...named(one), ...plain, way: "nothing", says: "Recorded again." }))
+  const steps: Array<UndoStep> = []
+  for (const one of wanted)
+    steps.push({ ...(await named(parts, one)), ...plain, way: "nothing", says: "Recorded again." })
   return { ok: true, plan: { steps, dependants: [] }, recorded: recorded.map(({ n }) => n) }
 }

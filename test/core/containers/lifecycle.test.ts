@@ -98,7 +98,7 @@ describe("sealing", () => {
   it("is refused a second time", () => {
     given(container(7), item(1, 7), sealed(7))
       .when(sealing())
-      .thenRefused({ container: ["The container is sealed; only open ones can be sealed."] })
+      .thenRefused({ container: ["The container is sealed already."] })
   })
   it("is refused while one inside is open, and not once that is sealed", () => {
     const nest = [container(7), item(1, 7), container(8, { name: "Inner" })]

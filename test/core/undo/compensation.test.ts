@@ -173,7 +173,7 @@ describe("units and counts", () => {
     const undoing = takenBack("scans.check_in", { params: {}, rows: [row] })
     expect(undoing).toMatchObject({ kind: "requests", says: expect.stringMatching(/^\w.* as before\.$/) })
   })
-  it("come with the seal that was broken for them, and not at all where a case moved or something is damaged", () => {
+  it("come with the seal that was broken for them, and not at all where a case moved", () => {
     const opened = changed("containers", 6, { before: { status: "sealed" }, set: { status: "open" } })
     const undoing = asked(scanned([made("asset_assignments", 8, unit(0)), opened]))
     expect(undoing).toEqual([
@@ -182,7 +182,37 @@ describe("units and counts", () => {
     ])
     const moved = changed("containers", 6, { before: { status: "sealed" }, set: { opportunity_id: 3 } })
     expect(scanned([moved])).toMatchObject({ kind: "cannot" })
-    expect(scanned([made("service_records", 1)])).toMatchObject({ kind: "cannot" })
+  })
+  it("are packed again before their case is sealed, into one like it where it ended", () => {
+    const item = changed("container_items", 4, {
+      before: { container_id: 6, serialised_item_id: 5, position: "A1", notes: null, unpacked_at: null },
+      set: { unpacked_at: "2026-06-18T12:00:00.000Z" }
+    })
+    const ended = changed("containers", 6, { before: { status: "sealed" }, set: { status: "dissolved" } })
+    const container = { made_by: 1, table: "containers" }
+    expect(asked(scanned([made("asset_assignments", 8, unit(0)), item, ended]))).toEqual([
+      ["opportunities.deallocate_asset", { ...place, asset: 8 }],
+      ["containers.start_repack", {}, { container_id: 6 }],
+      ["containers.pack", { container }, { serialised_item_id: 5, position: "A1", notes: null }],
+      ["containers.seal", { container }]
+    ])
+  })
+  it("that came back damaged are out again, and counted quantities released, unless the workshop went on", () => {
+    const row = changed("asset_assignments", 8, { before: unit(2), set: { status: 5 }, now: unit(5) })
+    const level = (stock_category: number, service_state = "quarantine") =>
+      changed("stock_levels", 7, { before: { stock_category }, now: { service_state } })
+    const record = (ended_at: string | null) => made("service_records", 1, { stock_level_id: 7, ended_at })
+    const reverted = ["opportunities.move_asset", { ...place, asset: 8 }, { action: "revert_status", status: 2 }]
+    const unitBack = scanned([row, level(50), record(null)])
+    expect(asked(unitBack)).toEqual([reverted])
+    expect(unitBack).toMatchObject({ untouched: [{ table: "service_records", key: 1 }] })
+    expect(asked(scanned([row, level(10), record(null)]))).toEqual([
+      reverted,
+      ["stock_levels.release", { id: 7 }, { service_record_id: 1 }]
+    ])
+    const at = "2026-06-18T12:00:00.000Z"
+    expect(asked(scanned([row, level(50, "in_service"), record(at)]))).toEqual([reverted])
+    expect(scanned([row, level(50, "in_repair"), record(at)])).toMatchObject({ kind: "cannot" })
   })
 })
 
