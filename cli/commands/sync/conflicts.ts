@@ -3,7 +3,7 @@ import type { Json, JsonObject } from "../../../core/kernel/json.ts"
 import type { Conflict, NamedReport } from "../../../sync/device/device.ts"
 import { plainJson } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
-import { exit_codes } from "../../exit-codes.ts"
+import { exit_codes, refusePlan } from "../../exit-codes.ts"
 import { column, tableText } from "../../output/table.ts"
 import { styled, type Terminal } from "../../output/terminal.ts"
 import { cellText, oneLine, minuteText, sentenceText } from "../../output/text.ts"
@@ -145,6 +145,7 @@ export const reportText = async (
   _args: ReadonlyArray<string>,
   flags: Flags
 ): Promise<void> => {
+  if (flags["seen"] === true) refusePlan(context)
   const device = await context.device()
   await context.lookUpClocks()
   const reports = await device.named(device.told(flags["all"] === true))

@@ -80,22 +80,24 @@ export const recordCommand = (
  */
 export const planSeries = (
   parts: ReplicaParts,
-  calls: ReadonlyArray<EndpointCall>
+  calls: ReadonlyArray<EndpointCall>,
+  ids: ReadonlyArray<OutboxCommand["ids"]>
 ): Effect.Effect<ReadonlyArray<QueryResult>, Failure, Store | CommandRuntime> =>
-  Effect.flatMap(Store, (store) => store.transaction(planInside(parts, calls))).pipe(
+  Effect.flatMap(Store, (store) => store.transaction(planInside(parts, calls, ids))).pipe(
     Effect.catchDefect((defect) =>
       defect instanceof PlannedSeries ? Effect.succeed(defect.answers) : Effect.die(defect)
     )
   )
 const planInside = Effect.fnUntraced(function* (
   parts: ReplicaParts,
-  calls: ReadonlyArray<EndpointCall>
+  calls: ReadonlyArray<EndpointCall>,
+  ids: ReadonlyArray<OutboxCommand["ids"]>
 ): Effect.fn.Return<ReadonlyArray<QueryResult>, Failure, Store | CommandRuntime> {
   yield* refuseWhileMissing(parts.outbox)
   yield* runDue(parts)
   const answers: Array<QueryResult> = []
   for (const [at, call] of calls.entries()) {
-    const planned = parts.decide(call, parts.commandId(), {}, at > 0).pipe(
+    const planned = parts.decide(call, parts.commandId(), ids[at] ?? {}, at > 0).pipe(
       Effect.map((outcome): QueryResult => ({ ...outcome.answer, events: eventsOf(outcome) })),
       Effect.catch((failure) =>
         failure instanceof Rejection

@@ -90,6 +90,34 @@ describe.each(engines)("ways out of a shortage that came up meanwhile, on %s", (
       { way: "drop", command: "flightcase sync resolve 1 --drop" }
     ])
   })
+  it.each<ResolutionRequest>([
+    { reduce_to: "free" },
+    { reduce_to: 4 },
+    { dates: { starts_at: "2030-12-13T09:00:00Z", ends_at: "2030-12-15T17:00:00Z" } },
+    { waitlist: true },
+    { drop: true }
+  ])("plans %j, and writes nothing", async (how) => {
+    const [conflict] = await device.conflicts()
+    const before = [await device.status(), await here("GET", `/opportunities/${mine}`)]
+    const planned = await device.resolve(conflict!.id, how, { plan: true })
+    expect(planned.status, JSON.stringify(planned.body)).toBeLessThan(300)
+    expect(planned.command).toBeUndefined()
+    const types = planned.events!.map(({ type }) => type)
+    if ("reduce_to" in how) expect(types).toContain("opportunity.item_quantity_changed")
+    if ("dates" in how) expect(types).toContain("opportunity.extended")
+    if ("reduce_to" in how || "dates" in how) expect(types).toContain("opportunity.converted_to_order")
+    expect([await device.status(), await here("GET", `/opportunities/${mine}`)]).toEqual(before)
+    expect(await device.conflicts()).toEqual([conflict])
+    const { rejected, sent } = await device.sync()
+    expect([sent, rejected]).toEqual([0, 0])
+    expect(await device.conflicts()).toMatchObject([{ id: conflict!.id }])
+  })
+  it("refuses a plan that does not hold", async () => {
+    const [conflict] = await device.conflicts()
+    const planned = await device.resolve(conflict!.id, { reduce_to: 5 }, { plan: true })
+    expect(planned.status).toBe(422)
+    expect(await device.status()).toMatchObject({ pending: 0, conflicts: 1 })
+  })
   it("asks for what is free", async () => {
     const order = await settle({ reduce_to: 4 })
     expect([order.state, order.has_shortage, order.items[0].quantity]).toEqual([2, false, "4.00"])
