@@ -17,7 +17,7 @@ import type { CommandContext, OutboxCommand } from "../outbox/command.ts"
 import { refuseWhileMissing, saveLastRun } from "../recovery/missing-commands.ts"
 import { readMeta } from "./local-tables.ts"
 import { changedRows, lastImage } from "./images.ts"
-import { toPatch } from "./patch.ts"
+import { toPatch, withSeen } from "./patch.ts"
 import { runDue } from "./pending-commands.ts"
 import { type QueryResult, relaxedDurability, type ReplicaParts, type Rerecording } from "./replica-parts.ts"
 import { referencesOfCommand, rowPreconditions, rowReference, rowsOfPath } from "./references.ts"
@@ -43,10 +43,11 @@ const eventsOf = ({ events }: Outcome) => events.map(({ stream, type, data }) =>
 /** Decides an update by the fields its person changed; where that is refused or changes nothing, as it was sent. */
 const decidePatch = Effect.fnUntraced(function* (
   { catalogue, decide }: ReplicaParts,
-  call: EndpointCall,
+  sent: EndpointCall,
   id: string,
   ids: OutboxCommand["ids"]
 ) {
+  const call = yield* withSeen(sent)
   const own = yield* toPatch(catalogue, call, instantOf(yield* Clock.currentTimeMillis))
   const outcome =
     own === call
