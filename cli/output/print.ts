@@ -40,13 +40,17 @@ export const noteWarnings = (context: CommandContext, body: Json | undefined): v
 }
 /** `POST /api/v1/… {…} (flightcase …)`: here the command is what can be typed. */
 const request_to_send = /(?:POST|PUT|PATCH|DELETE) \/api\/v1\/\S+ \{.*?\} \((flightcase [^()]+)\)/g
-/** Times of flags as they are typed on a store's clock, where that is the same instant. */
+/** Times of flags as they are typed on a store's clock, the shortest that is the same instant. */
 const toType = (text: string, zone: string | undefined): string =>
   zone === undefined
     ? text
-    : text.replace(/(?<=--(?:from|to) )\d{4}-\d{2}-\d{2}T[\d:.]+Z/g, (instant) => {
-        const typed = formatIn(instant, zone).replace(" ", "T")
-        return Date.parse(parseMomentIn(typed, zone, "--to")) === Date.parse(instant) ? typed : instant
+    : text.replace(/(--(?:from|to) )(\d{4}-\d{2}-\d{2}T[\d:.]+Z)/g, (_found, flag: string, instant: string) => {
+        const minute = formatIn(instant, zone).replace(" ", "T")
+        // A day alone is the whole of it: of an end its last second.
+        const typed = [minute.slice(0, 10), minute].find(
+          (one) => Date.parse(parseMomentIn(one, zone, flag.trim())) === Date.parse(instant)
+        )
+        return `${flag}${typed ?? instant}`
       })
 /** The row that an answer is about, which says of which store it is. */
 const rowIn = (body: Json | undefined): JsonObject =>
