@@ -3,6 +3,7 @@ import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { type Device, enrolDevice, type ResolutionRequest } from "../../../../sync/device/device.ts"
 import { daysInWords } from "../../../../core/conflicts/days.ts"
+import { type AskFacts, tradeWays } from "../../../../core/conflicts/ways.ts"
 import { engines } from "../../../app.ts"
 import { type FillTestServer, openFillTestServer, owner_token } from "../../filling.ts"
 
@@ -134,6 +135,41 @@ describe.each(engines)("ways out of a shortage that came up meanwhile, on %s", (
     expect(order.state).toBe(1)
     const { shortage_waits } = await at("GET", "/shortage_waits")
     expect(shortage_waits).toMatchObject([{ opportunity_id: mine, quantity: 2 }])
+  })
+})
+
+describe("other dates for an order that is short", () => {
+  it("are days later by the store's clock, from and to the same times of day, also where the clocks change", async () => {
+    const asked: Array<{ readonly from: string; readonly duration_minutes: number }> = []
+    const free_from = Date.parse("2027-03-13T12:00:00Z")
+    const facts: AskFacts = async ({ body, path }) => {
+      if (path.endsWith("/shortages"))
+        return {
+          status: 200,
+          body: { shortages: [{ product_name: "Robe", remaining_shortfall: 1, available_quantity: 0 }] }
+        }
+      if (path.startsWith("/api/v1/stores/")) return { status: 200, body: { store: { timezone: "America/New_York" } } }
+      if (!path.endsWith("/earliest_fit")) return { status: 200, body: { opportunity } }
+      const sent = body as any
+      asked.push(sent)
+      const starts_at = new Date(Math.max(free_from, Date.parse(sent.from))).toISOString()
+      return { status: 200, body: { earliest_fit: { window: { starts_at } } } }
+    }
+    // Three whole days in New York, where the night to 14 March 2027 has an hour less.
+    const dates = { starts_at: "2027-03-11T05:00:00.000Z", ends_at: "2027-03-14T04:59:59.000Z" }
+    const opportunity = { id: 1, store_id: 1, ...dates, items: [{ item_id: 7, quantity: "1", ...dates }] }
+    const order = { id: 1, name: "Fest", number: null, store_id: 1, state_name: "Quotation", ...dates }
+    const about = { person: null, order, customer: null, product: null, units: [], container: null, quantity: null }
+    const command = {
+      ...{ name: "opportunities.convert_to_order", summary: "", params: { id: "1" }, body: {}, named: [] },
+      ...{ errors: { shortages: ["short"] }, remembered: {} }
+    }
+    const ways = await tradeWays({ facts, fits: async () => false }, command, about)
+    expect(ways.find(({ way }) => way === "dates")).toMatchObject({
+      starts_at: "2027-03-14T05:00:00.000Z",
+      ends_at: "2027-03-17T03:59:59.000Z"
+    })
+    expect(asked).toHaveLength(2)
   })
 })
 
