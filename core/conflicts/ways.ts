@@ -12,6 +12,8 @@ export interface WayOut {
   readonly says: string
   /** `reduce`: how many are free; null where several lines are reduced, each to what is free. */
   readonly quantity?: number | null
+  /** `reduce`: the lines that are short, and how many of each are free. */
+  readonly lines?: ReadonlyArray<{ readonly opportunity_item_id: number; readonly quantity: number }>
   /** `dates`: the window in which all of it is free. */
   readonly starts_at?: string
   readonly ends_at?: string
@@ -70,16 +72,14 @@ const ofExtension = async (
   return []
 }
 
+const ofShortOrder = async ({ facts }: WaysParts, command: Refused, { order }: About): Promise<ReadonlyArray<WayOut>> =>
+  order === null || command.errors["shortages"] === undefined ? [] : shortageWays(facts, order.id)
+
 /** An order that cannot be made or moved because goods are short: fewer of them, other dates, or to wait. */
-const ofShortOrder = async (
-  { facts }: WaysParts,
-  command: Refused,
-  { order }: About
-): Promise<ReadonlyArray<WayOut>> => {
-  if (order === null || command.errors["shortages"] === undefined) return []
+export const shortageWays = async (facts: AskFacts, id: number): Promise<ReadonlyArray<WayOut>> => {
   const read = async (path: string, query: Request["query"] = []): Promise<JsonObject> =>
     objectOf(await facts({ method: "GET", path, query, body: undefined }))
-  const path = `/api/v1/opportunities/${order.id}`
+  const path = `/api/v1/opportunities/${id}`
   const short = objectsIn((await read(`${path}/shortages`))["shortages"]).filter(
     (one) => Number(one["remaining_shortfall"]) > 0
   )
@@ -92,7 +92,11 @@ const ofShortOrder = async (
       way: "reduce",
       flag: `--reduce-to ${quantity ?? "free"}`,
       says: `ask for what is free, ${listed(free)}, and record it again`,
-      quantity
+      quantity,
+      lines: short.map((one) => ({
+        opportunity_item_id: Number(one["opportunity_item_id"]),
+        quantity: Number(one["available_quantity"])
+      }))
     })
   }
   const shown = (await read(path, [["include", "items"]]))["opportunity"]
