@@ -95,10 +95,12 @@ const tell = (context: CommandContext, { body, released = [] }: ResolutionResult
       .filter((one) => one["state"] === state)
       .map((one) => `${String(one["n"])} ${String(one["name"])}`)
       .join(", ")
-  if (named("dropped") !== "") context.note(`Dropped with it: ${named("dropped")}.`)
+  const plan = context.options.plan === true
+  if (named("dropped") !== "") context.note(`Dropped with it${plan ? " then" : ""}: ${named("dropped")}.`)
   if (named("rejected") !== "")
     context.note(
-      `What built on it is a conflict of its own now: ${named("rejected")}. --with-dependants drops such commands, too.`
+      `What built on it is a conflict of its own ${plan ? "then" : "now"}: ${named("rejected")}. ` +
+        "--with-dependants drops such commands, too."
     )
 }
 
