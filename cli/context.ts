@@ -137,7 +137,7 @@ export const openContext = (
   const ask = async (asking: ApiRequest): Promise<QueryResult> => {
     const answer = await request(asking)
     if (answer.status < 400) return answer
-    throw (await import("./response-errors.ts")).responseError(answer)
+    throw await (await import("./refusals.ts")).refusalOf({ request, terminal }, asking, answer)
   }
   return {
     ...place,

@@ -42,6 +42,10 @@ export class CliError extends Error {
 /** The command line was used wrongly: exit 2, naming the flag. */
 export const usageError = (message: string, way_out?: string): CliError =>
   new CliError(exit_codes.usage, message, { way_out })
+/** For what writes and cannot be tried out: exit 2 with --plan, before anything is done. */
+export const refusePlan = ({ options }: { readonly options: { readonly plan?: boolean } }): void => {
+  if (options.plan === true) throw usageError("There is no plan of this.", "Leave out --plan to do it.")
+}
 /** A value is missing and questions are not allowed: exit 2, naming the flag. */
 export const missingFlagError = (flag: string, what: string): CliError =>
   new CliError(exit_codes.usage, `${what} is missing: give ${flag}.`, { errors: { [flag]: ["is required"] } })

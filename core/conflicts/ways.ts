@@ -1,6 +1,7 @@
 /** Ways out of refusals that the trade knows: fewer, other dates, or to wait for goods. */
 import type { Request } from "../kernel/endpoint.ts"
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
+import { instantOfWall, wallOf, zoneOf } from "../values/zone.ts"
 import type { About, Refused } from "./about.ts"
 
 /** One thing a person may do about a refusal. */
@@ -11,6 +12,8 @@ export interface WayOut {
   readonly says: string
   /** `reduce`: how many are free; null where several lines are reduced, each to what is free. */
   readonly quantity?: number | null
+  /** `reduce`: the lines that are short, and how many of each are free. */
+  readonly lines?: ReadonlyArray<{ readonly opportunity_item_id: number; readonly quantity: number }>
   /** `dates`: the window in which all of it is free. */
   readonly starts_at?: string
   readonly ends_at?: string
@@ -40,13 +43,18 @@ const ofSeal = async ({ fits }: WaysParts, { body, errors }: Refused): Promise<R
     : [{ way: "amend", flag: "--set break_seal=true", says: "take it out of the case, whose seal that breaks" }]
 
 /** Where a hire cannot be extended so far: the longest that holds, by days. */
-const ofExtension = async ({ fits }: WaysParts, command: Refused, { order }: About): Promise<ReadonlyArray<WayOut>> => {
+const ofExtension = async (
+  { facts, fits }: WaysParts,
+  command: Refused,
+  { order }: About
+): Promise<ReadonlyArray<WayOut>> => {
   const { body } = command
   const asked = body["ends_at"]
   if (command.name !== "opportunities.extend" || typeof asked !== "string" || order === null || order.ends_at === null)
     return []
+  const zone = await zoneOfStore(facts, order.store_id)
   for (let days = 1; days <= search_days; days++) {
-    const end = Date.parse(asked) - days * day_millis
+    const end = daysLater(Date.parse(asked), -days, zone)
     if (Number.isNaN(end) || end <= Date.parse(order.ends_at)) return []
     const ends_at = new Date(end).toISOString()
     const starts_at = typeof body["starts_at"] === "string" ? body["starts_at"] : (order.starts_at ?? ends_at)
@@ -64,16 +72,14 @@ const ofExtension = async ({ fits }: WaysParts, command: Refused, { order }: Abo
   return []
 }
 
+const ofShortOrder = async ({ facts }: WaysParts, command: Refused, { order }: About): Promise<ReadonlyArray<WayOut>> =>
+  order === null || command.errors["shortages"] === undefined ? [] : shortageWays(facts, order.id)
+
 /** An order that cannot be made or moved because goods are short: fewer of them, other dates, or to wait. */
-const ofShortOrder = async (
-  { facts }: WaysParts,
-  command: Refused,
-  { order }: About
-): Promise<ReadonlyArray<WayOut>> => {
-  if (order === null || command.errors["shortages"] === undefined) return []
+export const shortageWays = async (facts: AskFacts, id: number): Promise<ReadonlyArray<WayOut>> => {
   const read = async (path: string, query: Request["query"] = []): Promise<JsonObject> =>
     objectOf(await facts({ method: "GET", path, query, body: undefined }))
-  const path = `/api/v1/opportunities/${order.id}`
+  const path = `/api/v1/opportunities/${id}`
   const short = objectsIn((await read(`${path}/shortages`))["shortages"]).filter(
     (one) => Number(one["remaining_shortfall"]) > 0
   )
@@ -86,7 +92,11 @@ const ofShortOrder = async (
       way: "reduce",
       flag: `--reduce-to ${quantity ?? "free"}`,
       says: `ask for what is free, ${listed(free)}, and record it again`,
-      quantity
+      quantity,
+      lines: short.map((one) => ({
+        opportunity_item_id: Number(one["opportunity_item_id"]),
+        quantity: Number(one["available_quantity"])
+      }))
     })
   }
   const shown = (await read(path, [["include", "items"]]))["opportunity"]
@@ -108,7 +118,23 @@ const ofShortOrder = async (
 
 const search_days = 60
 const day_millis = 86_400_000
-/** The next window of the hire's length in which all its goods are free; undefined where lines have other dates. */
+const minute_millis = 60_000
+/** So many days later on a zone's clock: the same time of day, whatever the clock did meanwhile. */
+const daysLater = (instant: number, days: number, zone: string): number =>
+  instantOfWall(wallOf(instant, zone) + days * day_millis, zone)
+const zoneOfStore = async (facts: AskFacts, id: Json | undefined): Promise<string> => {
+  if (typeof id !== "number") return "UTC"
+  const store = objectOf(await facts({ method: "GET", path: `/api/v1/stores/${id}`, query: [], body: undefined }))[
+    "store"
+  ]
+  const timezone = isJsonObject(store) ? store["timezone"] : undefined
+  return zoneOf(typeof timezone === "string" ? timezone : null)
+}
+
+/**
+ * The next days on which all its goods are free, from and to the same times of day on the store's clock; undefined
+ * where lines have other dates.
+ */
 const nextWindow = async (
   facts: AskFacts,
   { ends_at, items, starts_at, store_id }: JsonObject
@@ -117,28 +143,34 @@ const nextWindow = async (
   if (typeof starts_at !== "string" || typeof ends_at !== "string" || typeof store_id !== "number") return undefined
   if (lines.some((one) => (one["starts_at"] ?? starts_at) !== starts_at || (one["ends_at"] ?? ends_at) !== ends_at))
     return undefined
-  const from = Date.parse(starts_at)
-  const answer = await facts({
-    method: "POST",
-    path: "/api/v1/availability/earliest_fit",
-    query: [],
-    body: {
-      store_id,
-      lines: lines.map((one) => ({
-        product_id: one["item_id"] ?? null,
-        quantity: Math.round(Number(one["quantity"]))
-      })),
-      from: starts_at,
-      until: new Date(from + search_days * day_millis).toISOString(),
-      duration_minutes: Math.max(1, Math.round((Date.parse(ends_at) - from) / 60_000)),
-      align: "none"
-    }
+  const zone = await zoneOfStore(facts, store_id)
+  const moved = (days: number) => ({
+    from: daysLater(Date.parse(starts_at), days, zone),
+    to: daysLater(Date.parse(ends_at), days, zone)
   })
-  const fit = objectOf(answer)["earliest_fit"]
-  const window = isJsonObject(fit) ? fit["window"] : undefined
-  if (!isJsonObject(window)) return undefined
-  const [first, last] = [window["starts_at"], window["ends_at"]]
-  return typeof first === "string" && typeof last === "string" ? { starts_at: first, ends_at: last } : undefined
+  const until = new Date(moved(search_days).to + minute_millis).toISOString()
+  const wanted = lines.map((one) => ({
+    product_id: one["item_id"] ?? null,
+    quantity: Math.round(Number(one["quantity"]))
+  }))
+  /** From when on all of it is free for as long as this; undefined: at no time that is searched. */
+  const firstFree = async ({ from, to }: ReturnType<typeof moved>): Promise<number | undefined> => {
+    const duration_minutes = Math.max(1, Math.ceil((to - from) / minute_millis))
+    const body = { store_id, lines: wanted, from: new Date(from).toISOString(), until, duration_minutes, align: "none" }
+    const answer = await facts({ method: "POST", path: "/api/v1/availability/earliest_fit", query: [], body })
+    const fit = objectOf(answer)["earliest_fit"]
+    const window = isJsonObject(fit) ? fit["window"] : undefined
+    const first = isJsonObject(window) ? window["starts_at"] : undefined
+    return typeof first === "string" ? Date.parse(first) : undefined
+  }
+  for (let days = 1; days <= search_days; days++) {
+    const { from, to } = moved(days)
+    const first = await firstFree({ from, to })
+    if (first === undefined) return undefined
+    if (first <= from) return { starts_at: new Date(from).toISOString(), ends_at: new Date(to).toISOString() }
+    while (moved(days + 1).from < first && days < search_days) days++
+  }
+  return undefined
 }
 
 const objectOf = ({ body, status }: Given): JsonObject => (status < 400 && isJsonObject(body) ? body : {})

@@ -186,6 +186,11 @@ export interface Common<P extends Params, B extends Fields> {
   readonly together: ReadonlyArray<ReadonlyArray<string>>
   /** Reads what happened, not what is: of everything, or of the one row that a parameter names. */
   readonly reads_history: History | undefined
+  /**
+   * Commands only: fields that a device fills in where it records one, each from a column of the row its path ends
+   * with: what its person saw, though others may change the row before the server decides.
+   */
+  readonly seen: { readonly [field: string]: string }
   /** Commands only: the field by which a refused one is split, a list or a quantity: part of it holds, the rest is sent again. */
   readonly split_by: string | undefined
   /** Commands only: other rows that may be used instead of one its body names and was refused for. */

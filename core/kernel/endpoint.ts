@@ -66,6 +66,7 @@ type Draft<P extends Params, B extends Fields, A extends AnswerShown, X extends 
   readonly produces?: string
   readonly together?: ReadonlyArray<ReadonlyArray<string>>
   readonly reads_history?: History
+  readonly seen?: { readonly [field: string]: string }
   readonly split_by?: string
   readonly alternatives?: Alternatives
   readonly check?: (values: JsonObject, body: JsonObject) => FieldErrors
@@ -106,6 +107,7 @@ const common = <P extends Params, B extends Fields>(
   check: draft.check,
   together: draft.together ?? [],
   reads_history: draft.reads_history,
+  seen: draft.seen ?? {},
   split_by: draft.split_by,
   alternatives: draft.alternatives
 })

@@ -90,8 +90,12 @@ export interface Device {
   readonly status: () => Promise<SyncStatus>
   /** `facts` answers reads about what is free better than the replica does. */
   readonly conflicts: (facts?: AskFacts) => Promise<ReadonlyArray<Conflict>>
-  /** Resolves a conflict, or a held command by itself; the history stays. */
-  readonly resolve: (id: string, how: ResolutionRequest) => Promise<ResolutionResult>
+  /** Resolves a conflict, or a held command by itself; the history stays. With `plan` nothing is written. */
+  readonly resolve: (
+    id: string,
+    how: ResolutionRequest,
+    options?: { readonly plan?: boolean }
+  ) => Promise<ResolutionResult>
   /** Units that could be used instead of the one a command was refused for. */
   readonly alternatives: (id: string) => Promise<ReadonlyArray<Alternative>>
   /**

@@ -235,8 +235,8 @@ const deviceOver = (parts: DeviceParts): Device => {
     },
     status: () => statusOver(parts, session.profile()),
     conflicts: async (facts) => (await conflicts()).list(facts),
-    resolve: async (id, how) => {
-      const result = await (await conflicts()).resolve(id, how)
+    resolve: async (id, how, options) => {
+      const result = await (await conflicts()).resolve(id, how, options?.plan ?? false)
       files.prune()
       return result
     },
@@ -325,6 +325,7 @@ const conflictsOf = ({ outbox, profile, replica, run }: DeviceParts): (() => Pro
       conflictsOver({
         outbox,
         ask: (request, plan, again) => run(asAnswer(replica.ask(request, plan, again))),
+        plan: (requests, ids) => run(replica.plan(requests, ids)),
         runDue: () => run(replica.open),
         base: async () => (await run(replica.position)).position,
         commandId: () => uuidv7(),

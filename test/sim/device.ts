@@ -143,6 +143,7 @@ export const openDevice = async (opening: Opening): Promise<Device> => {
     const conflicts = conflictsOver({
       outbox,
       ask: (request, plan, again) => run(told(replica.ask(request, plan, again))),
+      plan: (requests, ids) => run(replica.plan(requests, ids)),
       runDue: () => run(replica.open),
       base: async () => (await run(replica.position)).position,
       commandId: opening.uuid,
@@ -238,7 +239,7 @@ export const openDevice = async (opening: Opening): Promise<Device> => {
           }
         }
       ])
-      const { status } = hear(await process.conflicts.resolve(command, how))
+      const { status } = hear(await process.conflicts.resolve(command, how, false))
       trace(`  settles command ${n} by ${JSON.stringify(how)}: ${status}`)
     },
     restart: async (how) => {

@@ -86,6 +86,33 @@ describe.each(engines)("a hire on %s", (engine) => {
     await counter.resolve(conflict?.id ?? "", { drop: true })
     await sameEverywhere()
   })
+  it.each<readonly [what: string, method: string, path: string, body: Json]>([
+    ["the header alone", "PUT", "", { ends_at: "2026-11-06T09:00:00.000Z" }],
+    ["the hire without its lines", "POST", "/extend", { ends_at: "2026-11-06T09:00:00.000Z", lines: "keep" }]
+  ])("lines go along as was shown, also where somebody moved %s meanwhile", async (_what, method, path, body) => {
+    const order = await ordered("Fair", { starts_at: "2026-11-01T09:00:00Z", ends_at: "2026-11-05T09:00:00Z" })
+    await synced()
+    const ends_at = "2026-11-08T09:00:00.000Z"
+    const offline = await ask(counter, "POST", `${deals}/${order.id}/extend`, { ends_at })
+    expect((offline.body as any).extension.lines_followed).toHaveLength(2)
+    expect((await grounds.ask(method, `${deals}/${order.id}${path}`, body)).status).toBe(200)
+    await made(`opportunities/${order.id}/items`, { name: "Case", unit_price: "2.00" }, "opportunity")
+    await made(
+      `opportunities/${order.id}/items`,
+      { name: "Spare", unit_price: "2.00", ends_at: "2026-11-03T09:00:00.000Z" },
+      "opportunity"
+    )
+    expect(await counter.sync()).toMatchObject({ accepted: 1, conflicts: 0 })
+    const after = await shown(order.id)
+    expect([after.ends_at, ...after.items.map((item: any) => item.ends_at)]).toEqual([
+      ...Array(4).fill(ends_at),
+      "2026-11-03T09:00:00.000Z"
+    ])
+    expect(after.items.slice(0, 2).map((item: any) => item.total)).toEqual(
+      (offline.body as any).opportunity.items.map((item: any) => item.total)
+    )
+    await sameEverywhere()
+  })
   it("two people who extend it to different days: the last one holds, for header and lines alike", async () => {
     const order = await ordered("Fair", { starts_at: "2026-10-01T09:00:00Z", ends_at: "2026-10-05T09:00:00Z" })
     await synced()

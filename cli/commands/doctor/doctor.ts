@@ -3,7 +3,7 @@ import { statfsSync } from "node:fs"
 import type { Command } from "commander"
 import type { Device, Finding } from "../../../sync/device/device.ts"
 import { type CommandContext, withPrivateUmask } from "../../context.ts"
-import { CliError, exit_codes } from "../../exit-codes.ts"
+import { CliError, exit_codes, refusePlan } from "../../exit-codes.ts"
 import { progressOf } from "../../output/progress.ts"
 import { styled } from "../../output/terminal.ts"
 import { oneLine } from "../../output/text.ts"
@@ -16,6 +16,7 @@ export const declare = (program: Command): void => {
     .option("--repair", "put right what can be")
     .option("--accept-loss", "go on without commands the outbox has lost")
   withAction(doctor, async (context, _args, flags) => {
+    if (flags["acceptLoss"] === true || flags["repair"] === true) refusePlan(context)
     if (flags["acceptLoss"] === true) await acceptLoss(context)
     const findings = await examined(context, flags["repair"] === true)
     if (context.options.json === true) context.printJson({ findings: findings.map((one) => ({ ...one })) })

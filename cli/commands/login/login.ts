@@ -7,7 +7,7 @@ import type { Command } from "commander"
 import type { Device, Profile } from "../../../sync/device/device.ts"
 import type { MoveResult } from "../../../sync/device/recovery/move-unsent.ts"
 import type { OutboxCommand } from "../../../sync/device/outbox/command.ts"
-import { CliError, exit_codes, missingFlagError, usageError } from "../../exit-codes.ts"
+import { CliError, exit_codes, missingFlagError, refusePlan, usageError } from "../../exit-codes.ts"
 import { type CommandContext, withPrivateUmask } from "../../context.ts"
 import { standardInput } from "../../input.ts"
 import { homeFolder, privateFolder, profileExists, profileFolder, profileName } from "../../profile-folder.ts"
@@ -55,6 +55,7 @@ interface LoggedIn {
 }
 
 const logIn = async (context: CommandContext, [url = ""]: ReadonlyArray<string>, flags: Flags): Promise<void> => {
+  refusePlan(context)
   const login = await loginAsked(context, url, flags)
   const progress = progressOf(context)
   const { enrolDevice } = await import("../../../sync/device/device.ts")

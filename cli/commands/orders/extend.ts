@@ -124,7 +124,7 @@ const showExtension = (context: CommandContext, answer: QueryResult, order: Json
     `Lines that go along: ${told(extension["lines_followed"])}. ` +
       `Lines with other dates: ${told(extension["lines_kept"])}.`
   )
-  const agreed_end = extension["original_ends_at"]
-  if (typeof agreed_end === "string") context.note(`Agreed at first: until ${formatIn(agreed_end, zone)}.`)
+  const first_end = extension["original_ends_at"]
+  if (typeof first_end === "string") context.note(`Before it was first extended: until ${formatIn(first_end, zone)}.`)
   noteWarnings(context, isJsonObject(answer.body) ? answer.body : {})
 }

@@ -2,7 +2,7 @@
 import type { Command } from "commander"
 import { variablesText } from "../../../server/environment.ts"
 import type { CommandContext } from "../../context.ts"
-import { CliError, exit_codes, usageError } from "../../exit-codes.ts"
+import { CliError, exit_codes, refusePlan, usageError } from "../../exit-codes.ts"
 import { withAction } from "../../program.ts"
 
 const at_the_machine = `
@@ -44,7 +44,7 @@ const recover = async (context: CommandContext): Promise<void> => {
       "The owner's token is recovered at the server's own machine, not over the network.",
       "Run it there, with FLIGHTCASE_DATA or DATABASE_URL as the server has it, without --url, --token and --remote."
     )
-  if (options.plan === true) throw usageError("There is no plan of this.", "Leave out --plan to do it.")
+  refusePlan(context)
   const { databaseHere, recoverOwner } = await import("../../../server/recover-owner.ts")
   const { StartupError } = await import("../../../server/startup-error.ts")
   try {

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto"
 import type { Command } from "commander"
 import type { CommandContext } from "../../context.ts"
-import { exit_codes, missingFlagError } from "../../exit-codes.ts"
+import { exit_codes, missingFlagError, refusePlan } from "../../exit-codes.ts"
 import { styled } from "../../output/terminal.ts"
 import { withAction } from "../../program.ts"
 import { serverAt } from "../../remote.ts"
@@ -23,6 +23,7 @@ const run = async (
   [url = ""]: ReadonlyArray<string>,
   flags: { readonly [name: string]: unknown }
 ): Promise<number> => {
+  refusePlan(context)
   const given = flags["token"] ?? context.env["FLIGHTCASE_TOKEN"]
   const token = given === "-" ? (await (await import("../../input.ts")).standardInput()).trim() : given
   if (typeof token !== "string" || token === "") throw missingFlagError("--token", "the token")

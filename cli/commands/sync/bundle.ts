@@ -3,7 +3,7 @@ import type { Command } from "commander"
 import type { JsonObject } from "../../../core/kernel/json.ts"
 import { rowIn } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
-import { CliError, exit_codes, usageError } from "../../exit-codes.ts"
+import { CliError, exit_codes, refusePlan, usageError } from "../../exit-codes.ts"
 import { type Flags, textFlag, withAction } from "../../program.ts"
 import { exportPending } from "./export-pending.ts"
 import { writePrivately } from "./write-privately.ts"
@@ -54,6 +54,7 @@ const out = async (context: CommandContext, [file = ""]: ReadonlyArray<string>):
 const withFiles = (files: number): string => (files === 0 ? "" : ` with ${files} ${files === 1 ? "file" : "files"}`)
 
 const takeIn = async (context: CommandContext, [file = ""]: ReadonlyArray<string>, flags: Flags): Promise<number> => {
+  refusePlan(context)
   const text = await readBounded(file)
   const { readBundle } = await import("../../../sync/protocol/bundle-format.ts")
   const bundle = readBundle(text)

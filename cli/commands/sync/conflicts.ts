@@ -3,7 +3,7 @@ import type { Json, JsonObject } from "../../../core/kernel/json.ts"
 import type { Conflict, NamedReport } from "../../../sync/device/device.ts"
 import { plainJson } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
-import { exit_codes } from "../../exit-codes.ts"
+import { exit_codes, refusePlan } from "../../exit-codes.ts"
 import { column, tableText } from "../../output/table.ts"
 import { styled, type Terminal } from "../../output/terminal.ts"
 import { cellText, oneLine, minuteText, sentenceText } from "../../output/text.ts"
@@ -22,14 +22,35 @@ export const showConflicts = async (context: CommandContext): Promise<number> =>
   else if (!context.terminal.is_tty) {
     context.print(
       tableText(
-        [column("id"), column("n"), column("name"), column("message"), column("intent")],
-        found.map(({ id, n, name, error, intent }) => ({ id, n, name, message: error.message, intent })),
+        ["id", "n", "name", "message", "intent", "meanwhile", "held", "ways_out"].map((key) => column(key)),
+        found.map(conflictRow),
         context.terminal
       )
     )
   } else for (const one of found) context.print(`${conflictText(context, one).join("\n")}\n\n`)
   return found.length > 0 ? exit_codes.sync_conflicts : exit_codes.ok
 }
+
+/** A conflict in a pipe: lists between semicolons, times in full. */
+const conflictRow = ({ changes, error, held, id, intent, n, name, ways_out }: Conflict): JsonObject => ({
+  id,
+  n,
+  name,
+  message: error.message,
+  intent,
+  meanwhile: changes
+    .map((one) => `${one.when} ${one.who ?? "the server"} ${one.what}: ${changeText(one, exactly)}`)
+    .join("; "),
+  held: held.map((one) => `${one.n} ${one.name}`).join("; "),
+  ways_out: ways_out.map(({ command }) => command).join("; ")
+})
+const exactly = (value: Json): string => cellText(value) || "nothing"
+const changeText = ({ event, field, from, to }: Conflict["changes"][number], told: (value: Json) => string): string =>
+  field === null
+    ? actionWords(event)
+    : field === "held_by"
+      ? `held by ${told(to)}`
+      : `${words(field)}: ${told(from)} → ${told(to)}`
 
 const shown = (value: Json, zone?: string): string =>
   value === null || value === "" ? "nothing" : sentenceText(cellText(value), zone)
@@ -59,14 +80,10 @@ export const conflictText = (
       ? []
       : [
           "   Meanwhile:",
-          ...changes.map(({ who, when, what, event, field, from, to }) => {
-            const change =
-              field === null
-                ? actionWords(event)
-                : field === "held_by"
-                  ? `held by ${shown(to, zone)}`
-                  : `${words(field)}: ${shown(from, zone)} → ${shown(to, zone)}`
-            return `     ${dim(minuteText(when, zone))}  ${oneLine(`${who ?? "the server"}  ${what}`)}  ${change}`
+          ...changes.map((one) => {
+            const change = changeText(one, (value) => shown(value, zone))
+            const row = oneLine(`${one.who ?? "the server"}  ${one.what}`)
+            return `     ${dim(minuteText(one.when, zone))}  ${row}  ${change}`
           })
         ]),
     ...(held.length === 0 ? [] : ["   Waiting for it:", ...held.map((one) => `     ${one.n}  ${one.name}`)]),
@@ -115,7 +132,9 @@ const reportLine = ({ n, kind, what, field, here = null, there = null, who }: Js
   if (kind === "merged")
     return `${of}${named} is ${shown(here, zone)} as you set it; ${who} had set ${shown(there, zone)} meanwhile.`
   if (field !== null) return `${of}${named} is ${apart(there, here, zone)}; ${apart(here, there, zone)} was shown here.`
-  const deed = (by: Json): string => deeds[String(by)] ?? "left alone"
+  const deed = (by: Json): string => deeds[String(by)] ?? String(by)
+  if (here === null) return `${of}the server ${deed(there)} it; nothing of that was shown here.`
+  if (there === null) return `${of}${deed(here)} here; the server did not do that.`
   return `${of}${deed(there)} by the server, ${deed(here)} here.`
 }
 /** Whose order it was about, where the row itself does not say it. */
@@ -145,6 +164,7 @@ export const reportText = async (
   _args: ReadonlyArray<string>,
   flags: Flags
 ): Promise<void> => {
+  if (flags["seen"] === true) refusePlan(context)
   const device = await context.device()
   await context.lookUpClocks()
   const reports = await device.named(device.told(flags["all"] === true))

@@ -5,7 +5,8 @@ import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/j
 import type { Conflict, Device, ResolutionResult, ResolutionRequest } from "../../../sync/device/device.ts"
 import type { CommandContext } from "../../context.ts"
 import { CliError, exit_codes, usageError } from "../../exit-codes.ts"
-import { resolveId } from "../../resolve-id.ts"
+import { readMoment } from "../../parse-time.ts"
+import { resolveId, resolveStore } from "../../resolve-id.ts"
 import { jsonArgument } from "../../input.ts"
 import { printAnswer } from "../../output/print.ts"
 import { sentenceText } from "../../output/text.ts"
@@ -76,9 +77,10 @@ const settled = async (
   conflict: OpenConflict,
   how: ResolutionRequest
 ): Promise<ResolutionResult> => {
-  const answer = await device.resolve(conflict.id, how)
+  const plan = context.options.plan === true
+  const answer = await device.resolve(conflict.id, how, { plan })
   if (answer.status >= 400) throw (await import("../../response-errors.ts")).responseError(answer)
-  context.recordedHere()
+  if (!plan) context.recordedHere()
   await printAnswer(context, answer)
   return answer
 }
@@ -93,10 +95,12 @@ const tell = (context: CommandContext, { body, released = [] }: ResolutionResult
       .filter((one) => one["state"] === state)
       .map((one) => `${String(one["n"])} ${String(one["name"])}`)
       .join(", ")
-  if (named("dropped") !== "") context.note(`Dropped with it: ${named("dropped")}.`)
+  const plan = context.options.plan === true
+  if (named("dropped") !== "") context.note(`Dropped with it${plan ? " then" : ""}: ${named("dropped")}.`)
   if (named("rejected") !== "")
     context.note(
-      `What built on it is a conflict of its own now: ${named("rejected")}. --with-dependants drops such commands, too.`
+      `What built on it is a conflict of its own ${plan ? "then" : "now"}: ${named("rejected")}. ` +
+        "--with-dependants drops such commands, too."
     )
 }
 
@@ -116,7 +120,7 @@ const flagged = async (
   }
   if (way === "unit") return { substitute: await resolveId(context, "stock_levels", String(flags["unit"])) }
   if (way === "reduceTo") return { reduce_to: reducedTo(String(flags["reduceTo"])) }
-  if (way === "dates") return { dates: datesOf(String(flags["dates"])) }
+  if (way === "dates") return { dates: await datesOf(context, conflict, String(flags["dates"])) }
   if (way === "waitlist") return { waitlist: true }
   if (way === "retry") return { retry: true }
   const body = await jsonArgument(String(flags["amend"]), "--amend")
@@ -129,11 +133,18 @@ const reducedTo = (text: string): number | "free" => {
   if (Number.isInteger(count) && count > 0) return count
   throw usageError(`--reduce-to wants a whole number above 0, or free, and ${JSON.stringify(text)} is neither.`)
 }
-const datesOf = (text: string): { readonly starts_at: string; readonly ends_at: string } => {
+/** Days and times on the clock of the order's store, as `orders extend` reads them. */
+const datesOf = async (
+  context: CommandContext,
+  { about }: OpenConflict,
+  text: string
+): Promise<{ readonly starts_at: string; readonly ends_at: string }> => {
   const [from = "", until = "", ...rest] = text.split("..")
-  if (rest.length > 0 || Number.isNaN(Date.parse(from)) || Number.isNaN(Date.parse(until)))
+  if (rest.length > 0 || from === "" || until === "")
     throw usageError(`--dates wants FROM..UNTIL, such as 2026-12-03..2026-12-05, and not ${JSON.stringify(text)}.`)
-  return { starts_at: from, ends_at: until }
+  const store_id = about?.order?.store_id ?? null
+  const { zone } = await resolveStore(context, store_id === null ? undefined : String(store_id))
+  return { starts_at: readMoment(context, from, zone, "--from"), ends_at: readMoment(context, until, zone, "--to") }
 }
 
 /** Drops a command; on a terminal it asks whether those that depend on it go too. */

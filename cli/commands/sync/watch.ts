@@ -8,7 +8,7 @@ import type { WatchEvent } from "../../../sync/device/watch.ts"
 import { type Attempt, background_lock, saveAttempt, readAttempt, watch_lock } from "../../background.ts"
 import { objectBody, plainJson } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
-import { CliError, exit_codes, usageError } from "../../exit-codes.ts"
+import { CliError, exit_codes, refusePlan, usageError } from "../../exit-codes.ts"
 import { styled } from "../../output/terminal.ts"
 import { oneLine } from "../../output/text.ts"
 import { stopOnSignals } from "../../stop-signals.ts"
@@ -26,6 +26,7 @@ export const watching = async (
   context: CommandContext,
   flags: { readonly [name: string]: unknown }
 ): Promise<number | undefined> => {
+  if (flags["print"] !== true) refusePlan(context)
   if (flags["installUnit"] === true || flags["uninstallUnit"] === true) return unit(context, flags)
   if (flags["print"] === true) throw usageError("--print goes with --install-unit.")
   if (flags["watch"] !== true && flags["quiet"] !== true) return undefined

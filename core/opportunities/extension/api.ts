@@ -8,7 +8,7 @@ import * as Shown from "../../kernel/answer-schema.ts"
 import { edit, one, path, read } from "../paths.ts"
 import { opportunityAnswer, opportunityShown, warned, withParts } from "../responses.ts"
 import { acknowledgements } from "../shortages/schema.ts"
-import { dateFields, type WhichLines, extensionErrors } from "./plan.ts"
+import { dateFields, type WhichLines, extensionErrors, seenFields } from "./plan.ts"
 import { extendedResult, extensionShown } from "./shown.ts"
 
 const extending = later(() => import("./facts.ts"))
@@ -20,6 +20,7 @@ const fields = {
     nullable: true,
     describe: "follow (those that had the old dates, the default), keep (none), or ids: these lines and no others"
   }),
+  ...seenFields,
   reason: longText({ nullable: true, max: 1_000 })
 }
 
@@ -30,6 +31,7 @@ const extend = command("POST", `${path}/{id}/extend`, {
   ...edit,
   params: one,
   fields,
+  seen: { was_starts_at: "starts_at", was_ends_at: "ends_at" },
   success_status: 200,
   check: extensionErrors,
   creates: [acknowledgements],

@@ -168,7 +168,15 @@ export const extendHire = (facts: ExtensionFacts, reason: string | null, context
     }
     const warnings = [
       ...concerns,
-      ...warningsOf({ state, plan, after, short: worse(before, short), promised, now: context.now })
+      ...warningsOf({
+        state,
+        plan,
+        after,
+        short: worse(before, short),
+        promised,
+        now: context.now,
+        viewer: context.viewer
+      })
     ]
     const changes_nothing = Object.keys(plan.set).length === 0 && plan.lines.size === 0
     const totals = new Map(after.lines.map((line) => [line.id, line.total]))

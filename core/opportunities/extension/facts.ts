@@ -12,13 +12,13 @@ import type { OpportunityRow } from "../schema.ts"
 import { withOwed } from "../standing.ts"
 import { asset_assignments } from "../units/schema.ts"
 import type { ExtensionFacts } from "./decide.ts"
-import { asPlanned, type dateFields, planExtension, type WhichLines } from "./plan.ts"
+import { asPlanned, type dateFields, planExtension, type seenFields, type WhichLines } from "./plan.ts"
 import { type AddedTime, loadPromised } from "./promised.ts"
 
 export { extendHire } from "./decide.ts"
 
 type Sent = Pick<Input, "settings" | "now"> & {
-  readonly values: Partial<ValuesOf<typeof dateFields>> & { readonly lines?: WhichLines | null }
+  readonly values: Partial<ValuesOf<typeof dateFields & typeof seenFields>> & { readonly lines?: WhichLines | null }
 }
 
 /** The times that lines want goods at and did not want them before. */

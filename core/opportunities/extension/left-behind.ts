@@ -1,4 +1,5 @@
 /** Lines that a plain change of the hire's dates leaves behind, and what moves them (rules/opportunities 4.3). */
+import { numberText } from "../../values/short-text.ts"
 import { liveLines, type Opportunity } from "../aggregate.ts"
 import type { ItemRow } from "../lines/schema.ts"
 import type { OpportunityRow } from "../schema.ts"
@@ -19,14 +20,22 @@ export const datedNames = (lines: ReadonlyArray<ItemRow>, with_start = false): s
 export const keptText = (lines: ReadonlyArray<ItemRow>, with_start = false): string =>
   `${counted(lines.length, "line keeps its dates", "lines keep their dates")}: ${datedNames(lines, with_start)}.`
 
-/** What to know of a change of the header's dates `set`; none where no line had the old ones. */
+/** As an order is typed at a shell; without a number yet by its id. */
+const typed = ({ id, number }: OpportunityRow): string => (number === null ? `${id}` : `'#${numberText(number, id)}'`)
+/**
+ * The line has a date of its own, and the header's went past it, or away from it: it had the old one, or one that an
+ * earlier change of the header left behind already.
+ */
+const isBehind = (own: string | null, was: string | null, now: string | null): boolean =>
+  own !== null && was !== null && now !== null && (now > was ? own < now : own > now)
+
+/** What to know of a change of the header's dates `set`; none where the hire's dates leave no line behind. */
 export const leftBehind = (before: Opportunity, set: Partial<OpportunityRow>): ReadonlyArray<string> => {
   const { header } = before
   const moved = bounds.filter((bound) => set[bound] !== undefined && set[bound] !== null)
   const lines = liveLines(before).filter(
     (line) =>
-      line.item_type !== "group" &&
-      moved.some((bound) => line[bound] !== null && line[bound] === header[bound] && line[bound] !== set[bound])
+      line.item_type !== "group" && moved.some((bound) => isBehind(line[bound], header[bound], set[bound] ?? null))
   )
   if (lines.length === 0) return []
   const ids = lines.map(({ id }) => id)
@@ -36,6 +45,6 @@ export const leftBehind = (before: Opportunity, set: Partial<OpportunityRow>): R
     `${keptText(lines, moved.includes("starts_at"))} Price and stock follow the lines. ` +
       `To move ${lines.length === 1 ? "it" : "them"} along: ` +
       `POST /api/v1/opportunities/${header.id}/extend ${JSON.stringify(body)} ` +
-      `(flightcase orders extend ${header.id} ${flags} --lines ${ids.join(",")}).`
+      `(flightcase orders extend ${typed(header)} ${flags} --lines ${ids.join(",")}).`
   ]
 }

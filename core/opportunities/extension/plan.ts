@@ -26,6 +26,12 @@ export const dateFields = {
   charge_ends_at: timestamp({ nullable: true, describe: "Goes with ends_at where both were the same" }),
   ...phaseWindows
 }
+/** What the hire's dates were when the extension was decided on: lines that had these go along, too. */
+export const seenFields = {
+  was_starts_at: timestamp({ nullable: true, describe: "When it began, as you saw it: lines that did go along, too" }),
+  was_ends_at: timestamp({ nullable: true, describe: "When it ended, as you saw it: lines that did go along, too" })
+}
+type Seen = Partial<ValuesOf<typeof seenFields>>
 type Dates = Partial<Pick<OpportunityRow, "starts_at" | "ends_at" | "charge_starts_at" | "charge_ends_at">>
 /** Which lines go along: those that had the old dates, none, or these and no others. */
 export type WhichLines = "follow" | "keep" | ReadonlyArray<number>
@@ -68,12 +74,16 @@ const isBack = (opportunity: Opportunity, line: ItemRow): boolean => {
     : Number(line.quantity) > 0 && Number(line.returned_quantity) >= Number(line.quantity)
 }
 
+/** It is the hire's date, or was when the extension was decided on: others may have moved the header alone since. */
+const isOfHire = (date: string | null, bound: Bound, header: OpportunityRow, seen: Seen): boolean =>
+  date !== null && (date === header[bound] || date === seen[`was_${bound}`])
+
 /** The header's dates as they will be. Charge dates that were those of the hire go along unless they are sent. */
-const headerDates = (header: OpportunityRow, sent: Partial<OpportunityRow>): Partial<OpportunityRow> => {
+const headerDates = (header: OpportunityRow, sent: Partial<OpportunityRow>, seen: Seen): Partial<OpportunityRow> => {
   const along: { -readonly [D in keyof Dates]: Dates[D] } = {}
   for (const bound of bounds) {
     const charged = `charge_${bound}` as const
-    const goes_along = header[charged] !== null && header[charged] === header[bound]
+    const goes_along = isOfHire(header[charged], bound, header, seen)
     if (sent[bound] !== undefined && sent[charged] === undefined && goes_along) along[charged] = sent[bound]
   }
   const wanted = Object.entries({ ...along, ...sent })
@@ -117,7 +127,7 @@ const namedLines = (
 const lineDates = (
   line: ItemRow,
   header: OpportunityRow,
-  sent: Dates,
+  { seen, sent }: { readonly sent: Dates; readonly seen: Seen },
   goes: "if it had the old ones" | "named" | "stays"
 ): LineDates => {
   const set: { -readonly [B in Bound]?: string | null } = {}
@@ -128,7 +138,8 @@ const lineDates = (
     // A line without a date of its own has the hire's: where it stays behind, it is given the one it had.
     if (goes === "stays") {
       if (own === null && header[bound] !== null && date !== header[bound]) set[bound] = header[bound]
-    } else if (own !== null && own !== date && (goes === "named" || own === header[bound])) set[bound] = date
+    } else if (own !== null && own !== date && (goes === "named" || isOfHire(own, bound, header, seen)))
+      set[bound] = date
     // A hire without an end gets one.
     else if (own === null && header[bound] === null) set[bound] = date
   }
@@ -141,7 +152,7 @@ const lineDates = (
  */
 export const planExtension = (
   opportunity: Opportunity,
-  values: Partial<ValuesOf<typeof dateFields>>,
+  values: Partial<ValuesOf<typeof dateFields>> & Seen,
   which: WhichLines
 ): Result.Result<ExtensionPlan, Rejection> =>
   Result.gen(function* () {
@@ -161,7 +172,7 @@ export const planExtension = (
           "The hire has no dates yet that could be moved; set starts_at and ends_at by a plain change (orders update)."
         )
       )
-    const set = headerDates(header, sent)
+    const set = headerDates(header, sent, values)
     const wrong = windowErrors({ ...header, ...set } as JsonObject)
     if (Object.keys(wrong).length > 0) return yield* Result.fail(invalid(wrong))
     const named = typeof which === "string" ? undefined : yield* namedLines(opportunity, which)
@@ -181,7 +192,7 @@ export const planExtension = (
           : named.has(line.id)
             ? "named"
             : "stays"
-      const dates = lineDates(line, header, sent, goes)
+      const dates = lineDates(line, header, { sent, seen: values }, goes)
       if (Object.keys(dates).length > 0) lines.set(line.id, dates)
       const after = { ...line, ...dates }
       yield* inOrder(after, next)
@@ -190,7 +201,7 @@ export const planExtension = (
       )
       if (has_new) followed.push(after)
       else kept.push(after)
-      if (is_back && !has_new && bounds.some((bound) => line[bound] === header[bound])) back.push(after)
+      if (is_back && !has_new && bounds.some((bound) => isOfHire(line[bound], bound, header, values))) back.push(after)
     }
     return { set: { ...set, ...agreedDates(header, set) }, lines, followed, kept, back }
   })

@@ -1,11 +1,13 @@
 /** What an extension leaves as it is, and what follows from it elsewhere: said with the answer, refusing nothing. */
 import { Result } from "effect"
 import type { LineShortage } from "../../availability/line.ts"
+import type { Viewer } from "../../kernel/viewer.ts"
 import { formatMoney } from "../../values/money.ts"
 import { type DecisionState, type Opportunity, unitsOf, withHeader } from "../aggregate.ts"
 import { priceTogether } from "../money/pricing.ts"
 import type { OpportunityRow } from "../schema.ts"
-import { shortageText } from "../shortages/policy.ts"
+import { shortageText, shortageToldText } from "../shortages/policy.ts"
+import { order } from "../status/statuses.ts"
 import { checked_in } from "../units/schema.ts"
 import { unitName } from "../recalculate.ts"
 import { counted, keptText } from "./left-behind.ts"
@@ -20,6 +22,7 @@ interface Given {
   readonly short: ReadonlyArray<LineShortage>
   readonly promised: ReadonlyArray<PromisedTo>
   readonly now: string
+  readonly viewer: Viewer
 }
 
 /** Phases of a job that come before the hire's window, and those that come after it. */
@@ -161,6 +164,10 @@ const returnedWarnings = ({ after, plan, state }: Given): ReadonlyArray<string> 
       : [`${back} of ${Number(line.quantity)} ${line.name} came back; the line is charged in full for the new dates.`]
   })
 
+/** The store's policy is about orders. */
+const shortageOf = ({ after, short, state, viewer }: Given): string =>
+  after.header.state === order ? shortageToldText(state, short, viewer) : shortageText(short)
+
 export const warningsOf = (given: Given): ReadonlyArray<string> => {
   const { after, plan, promised, short } = given
   const own = plan.kept.filter((line) => !plan.back.includes(line))
@@ -172,7 +179,7 @@ export const warningsOf = (given: Given): ReadonlyArray<string> => {
           `${counted(plan.back.length, "line came back and is", "lines came back and are")} not charged for longer: ` +
             `${plan.back.map(({ name }) => name).join(", ")}.`
         ]),
-    ...(short.length === 0 ? [] : [shortageText(short), ...promisesOf(short, promised)]),
+    ...(short.length === 0 ? [] : [shortageOf(given), ...promisesOf(short, promised)]),
     ...returnedWarnings(given),
     ...supplierWarnings(given),
     ...moneyWarnings(given),

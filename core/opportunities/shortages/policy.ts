@@ -38,6 +38,12 @@ export const acknowledgementOf = (
   })
 /** Those who may ignore shortages are told of them like anybody else, unless the store lets all of them pass. */
 export const isTold = ({ store }: Pick<DecisionState, "store">): boolean => store?.shortage_policy !== "allow"
+/** The shortage, and whose doing it is that it passes where the store's policy alone would refuse it. */
+export const shortageToldText = (state: DecisionState, short: ReadonlyArray<LineShortage>, viewer: Viewer): string => {
+  const { effective, store } = gatePolicy(state, viewer)
+  const passes = "The store blocks shortages; your permission to ignore them lets this one through."
+  return store === "block" && effective !== "block" ? `${shortageText(short)} ${passes}` : shortageText(short)
+}
 export const shortageText = (short: ReadonlyArray<LineShortage>): string =>
   `Stock is short: ${short
     .map((one) => `${one.product_name ?? `product ${one.product_id}`} by ${one.remaining_shortfall}`)

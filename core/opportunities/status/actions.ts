@@ -7,7 +7,7 @@ import type { DecideContext } from "../../kernel/endpoint.ts"
 import { hasOnePermission } from "../../kernel/viewer.ts"
 import { type DecisionState, liveLines } from "../aggregate.ts"
 import { shortLinesOf, isDispatchBlocked } from "./progress.ts"
-import { gatePolicy, isTold, shortageText } from "../shortages/policy.ts"
+import { gatePolicy, isTold, shortageText, shortageToldText } from "../shortages/policy.ts"
 import { previewAsOrder, wasDispatched } from "./decide.ts"
 import { standingWarnings } from "../standing.ts"
 import { type Transition, transitionRefusal } from "./statuses.ts"
@@ -116,6 +116,6 @@ export const orderWarnings = (state: DecisionState, context: DecideContext): Rea
   const is_told = short.length > 0 && isTold(state)
   return [
     ...standingWarnings(customer, owed, opportunity.header, context.settings),
-    ...(is_told ? [shortageText(short)] : [])
+    ...(is_told ? [shortageToldText(state, short, context.viewer)] : [])
   ]
 }

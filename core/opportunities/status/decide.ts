@@ -7,7 +7,7 @@ import { invalidField, type Rejection } from "../../kernel/rejection.ts"
 import { type Opportunity, type DecisionState, liveLines, withHeader, type Warned } from "../aggregate.ts"
 import { checked_in, dispatched, finalised, on_hire, prepared } from "../units/schema.ts"
 import type { OpportunityRow } from "../schema.ts"
-import { acknowledgementOf, gatePolicy, isTold, shortageText } from "../shortages/policy.ts"
+import { acknowledgementOf, gatePolicy, isTold, shortageText, shortageToldText } from "../shortages/policy.ts"
 import { recalculate } from "../recalculate.ts"
 import { requireStanding, standingWarnings } from "../standing.ts"
 import { acknowledgements } from "../shortages/schema.ts"
@@ -203,7 +203,10 @@ export const convertToOrder = (
       ],
       result: {
         id: header.id,
-        warnings: [...standing, ...(short.length === 0 || !isTold(state) ? [] : [shortageText(short)])]
+        warnings: [
+          ...standing,
+          ...(short.length === 0 || !isTold(state) ? [] : [shortageToldText(state, short, context.viewer)])
+        ]
       }
     }
   })

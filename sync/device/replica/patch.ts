@@ -1,7 +1,7 @@
 /**
  * An update is recorded as the fields its person changed, not as the whole object that a form or a script sends back:
  * so two people who edit different fields of one row never overwrite each other's values. A field sent with the value
- * it has here was not changed.
+ * it has here was not changed. Where an endpoint wants it, it is recorded with what its person saw.
  */
 import { Effect } from "effect"
 import type { Catalogue } from "../../../core/kernel/catalogue.ts"
@@ -28,6 +28,21 @@ export const toPatch = Effect.fnUntraced(function* (catalogue: Catalogue, call: 
   return kept === undefined || Object.keys(kept).length === 0 || sameJson(kept, body)
     ? call
     : { ...call, request: { ...request, body: kept } }
+})
+
+/** The call with what its person saw of the row its path ends with, where its endpoint wants to know (`seen`). */
+export const withSeen = Effect.fnUntraced(function* (call: EndpointCall) {
+  const { endpoint, params, request } = call
+  const body = isJsonObject(request.body) ? request.body : {}
+  const missing = Object.entries(endpoint.seen).filter(([field]) => body[field] === undefined)
+  if (missing.length === 0) return call
+  const [name = "", param] = Object.entries(endpoint.params as Params).at(-1) ?? []
+  const id = wholeNumber(params[name])
+  const row: AnyRow | undefined =
+    param === undefined || id === undefined ? undefined : yield* (yield* Store).get(param.table, id)
+  if (row === undefined) return call
+  const seen = Object.fromEntries(missing.map(([field, column]) => [field, (row[column] ?? null) as Json]))
+  return { ...call, request: { ...request, body: { ...body, ...seen } } }
 })
 
 const changedFields = Effect.fnUntraced(function* (

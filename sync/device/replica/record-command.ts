@@ -17,7 +17,7 @@ import type { CommandContext, OutboxCommand } from "../outbox/command.ts"
 import { refuseWhileMissing, saveLastRun } from "../recovery/missing-commands.ts"
 import { readMeta } from "./local-tables.ts"
 import { changedRows, lastImage } from "./images.ts"
-import { toPatch } from "./patch.ts"
+import { toPatch, withSeen } from "./patch.ts"
 import { runDue } from "./pending-commands.ts"
 import { type QueryResult, relaxedDurability, type ReplicaParts, type Rerecording } from "./replica-parts.ts"
 import { referencesOfCommand, rowPreconditions, rowReference, rowsOfPath } from "./references.ts"
@@ -43,11 +43,12 @@ const eventsOf = ({ events }: Outcome) => events.map(({ stream, type, data }) =>
 /** Decides an update by the fields its person changed; where that is refused or changes nothing, as it was sent. */
 const decidePatch = Effect.fnUntraced(function* (
   { catalogue, decide }: ReplicaParts,
-  call: EndpointCall,
+  sent: EndpointCall,
   id: string,
   ids: OutboxCommand["ids"],
   continues = false
 ) {
+  const call = yield* withSeen(sent)
   const own = yield* toPatch(catalogue, call, instantOf(yield* Clock.currentTimeMillis))
   const outcome =
     own === call
@@ -83,9 +84,10 @@ export type CallAfter = (made: ReadonlyArray<OutboxCommand["ids"]>) => EndpointC
  */
 export const planSeries = (
   parts: ReplicaParts,
-  calls: ReadonlyArray<CallAfter>
+  calls: ReadonlyArray<CallAfter>,
+  ids: ReadonlyArray<OutboxCommand["ids"]>
 ): Effect.Effect<ReadonlyArray<QueryResult>, Failure, Store | CommandRuntime> =>
-  Effect.flatMap(Store, (store) => store.transaction(planInside(parts, calls))).pipe(
+  Effect.flatMap(Store, (store) => store.transaction(planInside(parts, calls, ids))).pipe(
     Effect.catchDefect((defect) =>
       defect instanceof PlannedSeries ? Effect.succeed(defect.answers) : Effect.die(defect)
     )
@@ -93,7 +95,8 @@ export const planSeries = (
 const refusalOf = (rejection: Rejection): QueryResult => ({ status: statusOf[rejection.kind], body: bodyOf(rejection) })
 const planInside = Effect.fnUntraced(function* (
   parts: ReplicaParts,
-  calls: ReadonlyArray<CallAfter>
+  calls: ReadonlyArray<CallAfter>,
+  first_ids: ReadonlyArray<OutboxCommand["ids"]>
 ): Effect.fn.Return<ReadonlyArray<QueryResult>, Failure, Store | CommandRuntime> {
   yield* refuseWhileMissing(parts.outbox)
   yield* runDue(parts)
@@ -102,7 +105,9 @@ const planInside = Effect.fnUntraced(function* (
   for (const [at, callAfter] of calls.entries()) {
     const call = callAfter(made)
     const planned = (
-      call instanceof Rejection ? Effect.fail(call) : decidePatch(parts, call, parts.commandId(), {}, at > 0)
+      call instanceof Rejection
+        ? Effect.fail(call)
+        : decidePatch(parts, call, parts.commandId(), first_ids[at] ?? {}, at > 0)
     ).pipe(
       Effect.map(({ outcome }) => ({
         answer: { ...outcome.answer, events: eventsOf(outcome) } satisfies QueryResult,

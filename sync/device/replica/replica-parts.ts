@@ -78,8 +78,11 @@ export interface Replica {
    */
   readonly open: LocalEffect<void>
   readonly ask: (request: Request, plan: boolean, again?: Rerecording) => LocalEffect<QueryResult>
-  /** What these commands would come to one after the other; nothing is recorded. */
-  readonly plan: (requests: ReadonlyArray<PlannedRequest>) => LocalEffect<ReadonlyArray<QueryResult>>
+  /** What these commands would come to one after the other; nothing is recorded. `ids`: those each uses first. */
+  readonly plan: (
+    requests: ReadonlyArray<PlannedRequest>,
+    ids?: ReadonlyArray<WireCommand["ids"]>
+  ) => LocalEffect<ReadonlyArray<QueryResult>>
   /** Applies what was pulled, in one transaction. */
   readonly apply: (pulled: PulledEvents) => LocalEffect<{ readonly applied: number; readonly settled: number }>
   /**

@@ -15,6 +15,7 @@ import { redactionFor } from "../../protocol/redaction.ts"
 import type { SnapshotPage } from "../../protocol/snapshot.ts"
 import { moveOutcomesToOutbox } from "../outcomes/record.ts"
 import { loadErasures, redactionOfOutbox } from "../outbox/redact-outbox.ts"
+import type { OutboxCommand } from "../outbox/command.ts"
 import { beginFill, currentFill, dropFill, type StagedPage } from "./fill.ts"
 import { requireHistory } from "./history.ts"
 import { localRuntime } from "./local-runtime.ts"
@@ -117,7 +118,8 @@ const onlyTheServer = ({ summary }: Endpoint): Rejection =>
 
 const plan = Effect.fnUntraced(function* (
   parts: ReplicaParts,
-  requests: ReadonlyArray<PlannedRequest>
+  requests: ReadonlyArray<PlannedRequest>,
+  ids: ReadonlyArray<OutboxCommand["ids"]>
 ): Effect.fn.Return<ReadonlyArray<QueryResult>, Failure, Store | CommandRuntime> {
   const viewer = yield* parts.viewer
   const calls = requests.map((one): CallAfter => (made) => {
@@ -128,7 +130,7 @@ const plan = Effect.fnUntraced(function* (
       ? onlyTheServer(found.endpoint)
       : { ...found, request, viewer }
   })
-  return yield* planSeries(parts, calls)
+  return yield* planSeries(parts, calls, ids)
 })
 
 const apply = Effect.fnUntraced(function* (parts: ReplicaParts, pulled: PulledEvents) {
@@ -237,7 +239,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     runtime,
     open: open(parts),
     ask: (request, plan, again) => ask(parts, request, plan, again),
-    plan: (requests) => plan(parts, requests),
+    plan: (requests, ids = []) => plan(parts, requests, ids),
     apply: (pulled) => apply(parts, pulled),
     settle: (settled) => settle(parts, settled),
     fill: {

@@ -6,22 +6,23 @@
  */
 import { catalogue } from "../../../core/catalogue.ts"
 import type { Effect } from "effect"
-import type { Alternative, Failure, Request } from "../../../core/kernel/endpoint.ts"
+import type { Alternative, Failure } from "../../../core/kernel/endpoint.ts"
 import type { Store } from "../../../core/kernel/store/store.ts"
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"
 import type { WireCommand, WireError } from "../../protocol/wire.ts"
 import { readOutcome } from "../outcomes/outcome.ts"
 import { type Change, changeInWords, type Difference, type OverwrittenField } from "../outcomes/wording.ts"
-import { isRefusal, payloadOf, commandRequest } from "../recovery/lost-rows.ts"
+import { payloadOf } from "../recovery/lost-rows.ts"
 import { referencesOfCommand, rowReference } from "../replica/references.ts"
 import type { Outbox } from "../outbox/outbox.ts"
-import type { OutboxCommand, ResolutionRecorded } from "../outbox/command.ts"
-import type { Rerecording, QueryResult } from "../replica/replica.ts"
+import type { CommandState, OutboxCommand } from "../outbox/command.ts"
+import type { QueryResult } from "../replica/replica.ts"
 import { findAlternatives, replaceableReference, withId } from "./alternatives.ts"
 import { dependentsOf, nextStepOf, pendingRestFor, summaryOf } from "./blocked-commands.ts"
 import type { About } from "../../../core/conflicts/about.ts"
 import { intentOf } from "../../../core/conflicts/intent.ts"
 import { type HireDates, settleByOrder } from "../../../core/conflicts/settle.ts"
+import { planningOver, type Recorder, recorderOver, type RecorderParts } from "./recorder.ts"
 import type { CommandReport } from "./reports.ts"
 import { splitCommand } from "./split.ts"
 import { type AskFacts, refusedOf, type Resolution, waysOut } from "./ways-out.ts"
@@ -78,9 +79,7 @@ export interface ResolutionResult extends QueryResult {
   readonly released?: ReadonlyArray<number>
 }
 
-export interface ConflictParts {
-  readonly outbox: Outbox
-  readonly ask: (request: Request, plan: boolean, again?: Rerecording) => Promise<QueryResult>
+export interface ConflictParts extends RecorderParts {
   /** Decides here what was recorded without being decided first. */
   readonly runDue: () => Promise<void>
   readonly base: () => Promise<number>
@@ -132,11 +131,16 @@ export const conflictsOver = (parts: ConflictParts) => {
       const command = outbox.find(id)
       return command === undefined ? [] : alternativesFor(parts, command)
     },
-    resolve: async (id: string, how: ResolutionRequest): Promise<ResolutionResult> => {
+    resolve: async (id: string, how: ResolutionRequest, plan: boolean): Promise<ResolutionResult> => {
       const command = outbox.find(id)
       if (command === undefined || (command.state !== "rejected" && command.state !== "held"))
         return { status: 404, body: { message: `There is no unresolved conflict ${id}.` } }
-      if ("drop" in how) return drop(outbox, recorder, command, how.with_dependants === true)
+      const with_dependants = "drop" in how && how.with_dependants === true
+      if (plan)
+        return "drop" in how
+          ? plannedDrop(outbox, command, with_dependants)
+          : resolveAnew(parts, planningOver(parts), command, how)
+      if ("drop" in how) return drop(outbox, recorder, command, with_dependants)
       const answer = await resolveAnew(parts, recorder, command, how)
       return answer.status >= 400 ? answer : { ...answer, released: await releaseHeld(outbox, recorder) }
     }
@@ -144,34 +148,6 @@ export const conflictsOver = (parts: ConflictParts) => {
 }
 export type Conflicts = ReturnType<typeof conflictsOver>
 
-/** Records a refused or held command anew; `fits` tries whether it would be accepted here, and records nothing. */
-interface Recorder {
-  readonly record: (
-    command: OutboxCommand,
-    body: JsonObject,
-    how: ResolutionRecorded,
-    ids?: WireCommand["ids"]
-  ) => Promise<QueryResult>
-  readonly fits: (command: OutboxCommand, body: JsonObject) => Promise<boolean>
-}
-const recorderOver = ({ ask, outbox }: ConflictParts): Recorder => {
-  const rerecord = async (
-    command: OutboxCommand,
-    body: JsonObject,
-    plan: boolean,
-    how: ResolutionRecorded,
-    ids: WireCommand["ids"]
-  ): Promise<QueryResult> => {
-    const request = commandRequest(outbox, command, body)
-    return isRefusal(request)
-      ? request
-      : ask(request, plan, { replaces: { id: command.id, how }, ids: outbox.leasedAmong(command, ids) })
-  }
-  return {
-    record: (command, body, how, ids = command.ids) => rerecord(command, body, false, how, ids),
-    fits: async (command, body) => (await rerecord(command, body, true, "retried", command.ids)).status < 400
-  }
-}
 const alternativesFor = ({ ask, outbox }: ConflictParts, command: OutboxCommand): Promise<ReadonlyArray<Alternative>> =>
   findAlternatives({ ...command, payload: payloadOf(outbox, command, command.payload.body) }, (request) =>
     ask(request, false)
@@ -217,8 +193,8 @@ const resolveAnew = async (
     return settleByOrder(
       {
         fields: catalogue.endpoint(command.name)?.fields ?? {},
-        drop: () => parts.outbox.resolve(command.id, "dropped"),
-        ask: (request) => parts.ask(request, false),
+        drop: () => recorder.settle(command, "dropped"),
+        ask: (request) => recorder.ask(request),
         retry: (body) =>
           body === undefined
             ? recorder.record(command, command.payload.body, "retried")
@@ -232,7 +208,7 @@ const resolveAnew = async (
     : recorder.record(command, command.payload.body, "retried"))
   // The data is as the command wanted it: no new command is needed.
   if (answer.status < 400 && answer.command === undefined)
-    parts.outbox.resolve(command.id, "amend" in how ? "amended" : "retried")
+    recorder.settle(command, "amend" in how ? "amended" : "retried")
   return answer
 }
 
@@ -243,6 +219,7 @@ const split = async (parts: ConflictParts, recorder: Recorder, command: OutboxCo
   if (part === undefined || endpoint === undefined)
     return refusal("Nothing of it can be had by itself as things stand here.")
   const answer = await recorder.record(command, part.body, "split", part.ids)
+  // Nothing of the rest either where it is only planned.
   if (answer.status >= 400 || answer.command === undefined) return answer
   const payload = payloadOf(outbox, command, part.rest)
   // The rest goes to the outbox without being decided here, where it would be refused: the server decides it.
@@ -281,6 +258,22 @@ const substitute = async (
   return refusal(replaceable.alternatives.none)
 }
 
+const answerOfDrop = (
+  command: OutboxCommand,
+  dependents: ReadonlyArray<OutboxCommand>,
+  stateOf: (dependent: OutboxCommand) => CommandState
+): ResolutionResult => {
+  const dependants = dependents.map((one) => ({ id: one.id, n: one.n, name: one.name, state: stateOf(one) }))
+  return { status: 200, body: { conflict: { id: command.id, state: "dropped", dependants } } }
+}
+/** What dropping it would come to: what names it directly is refused then, what builds on that waits for it. */
+const plannedDrop = (outbox: Outbox, command: OutboxCommand, with_dependants: boolean): ResolutionResult => ({
+  ...answerOfDrop(command, dependentsOf(outbox, command.id), ({ cause, needs }) =>
+    with_dependants ? "dropped" : cause === command.id || needs.includes(command.id) ? "rejected" : "held"
+  ),
+  events: []
+})
+
 /** Gives a command up. Held commands that build on it are dropped too, or become conflicts of their own. */
 const drop = async (
   outbox: Outbox,
@@ -292,8 +285,7 @@ const drop = async (
   for (const one of with_dependants ? [...dependents].reverse() : []) outbox.resolve(one.id, "dropped")
   outbox.resolve(command.id, "dropped")
   await releaseHeld(outbox, recorder)
-  const dependants = dependents.map(({ id, n, name }) => ({ id, n, name, state: outbox.find(id)?.state ?? "dropped" }))
-  return { status: 200, body: { conflict: { id: command.id, state: "dropped", dependants } } }
+  return answerOfDrop(command, dependents, ({ id }) => outbox.find(id)?.state ?? "dropped")
 }
 
 /**

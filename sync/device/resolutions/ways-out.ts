@@ -120,7 +120,10 @@ const searched = async (
     refusedOf(parts.outbox, command),
     about
   )
-  return [...ways, ...found.map(({ flag, ...way }): Resolution => ({ ...way, command: `${type} ${flag}` }))]
+  return [
+    ...ways,
+    ...found.map(({ flag, lines: _lines, ...way }): Resolution => ({ ...way, command: `${type} ${flag}` }))
+  ]
 }
 
 /** Another number where the one it gave has been taken meanwhile. */

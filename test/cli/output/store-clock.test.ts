@@ -113,8 +113,10 @@ describe("a store in New York", () => {
   it("nor in what a change of dates leaves behind, with a command to type and no request", async () => {
     const changed = await seen("orders", "update", "2", "--ends-at", "2027-07-05T17:07")
     expect(changed.err).toContain("1 line keeps its dates: Lamp (until 2027-07-04 17:07).")
-    expect(changed.err).toContain("To move it along: flightcase orders extend 2 --to 2027-07-05T17:07 --lines 2.")
+    expect(changed.err).toContain("To move it along: flightcase orders extend '#2' --to 2027-07-05T17:07 --lines 2.")
     expect(changed.err).not.toContain("/api/v1/")
+    const whole_day = await seen("orders", "update", "2", "--ends-at", "2027-07-06")
+    expect(whole_day.err).toContain("flightcase orders extend '#2' --to 2027-07-06 --lines 2.")
     const back = ["orders", "update", "2", "--ends-at", "2027-07-04T17:07", "--json"]
     expect((await type(...back)).code).toBe(0)
   })

@@ -83,6 +83,14 @@ describe.each(engines)("what is told before more is promised, on %s", (engine) =
     await w.post(`${opportunity_path}/${id}/convert_to_quotation`, {})
     const order = await w.post(`${opportunity_path}/${id}/convert_to_order`, {}, staff)
     expect(order.body.meta.warnings).toEqual(["Stock is short: Fresnel by 3."])
+    await w.post(`${opportunity_path}/${id}/revert_to_quotation`, {})
+    await w.put("/api/v1/stores/1", { shortage_policy: "block" })
+    const let_through =
+      "Stock is short: Fresnel by 3. The store blocks shortages; your permission to ignore them lets this one through."
+    const told = await w.get(`${opportunity_path}/${id}/available_actions`)
+    expect(told.body.meta.warnings).toEqual([let_through])
+    const mine = await w.post(`${opportunity_path}/${id}/convert_to_order`, {})
+    expect(mine.body.meta.warnings).toEqual([let_through])
     await w.put("/api/v1/stores/1", { shortage_policy: "allow" })
     expect((await add(staff)).body.meta.warnings).toBeUndefined()
   })

@@ -37,6 +37,20 @@ it("instants are told by the minute, and in full within one minute", () => {
   ])
 })
 
+it("what only the server or only this device did is said in words", () => {
+  const report = (here: string | null, there: string | null) =>
+    reportLines([
+      {
+        ...{ n: 9, id: "a", name: "opportunities.convert_to_order", summary: "", issued_at: "", merged: [] },
+        ...{ intent: "", about },
+        differences: [{ what: "shortage acknowledgement 101", field: null, here, there }]
+      }
+    ])
+  expect(report(null, "insert")).toEqual([
+    "9  shortage acknowledgement 101: the server made it; nothing of that was shown here."
+  ])
+  expect(report("insert", null)).toEqual(["9  shortage acknowledgement 101: made here; the server did not do that."])
+})
 it("a conflict's times are those of the clock of its order's store; what is typed stays as it is", async () => {
   const context = openContext({ offline: true }, { FLIGHTCASE_HOME: "/nowhere" })
   const zones: { readonly [store: string]: string } = { 7: "Europe/Berlin" }

@@ -263,8 +263,18 @@ describe.each(engines)("extending a hire on %s", (engine) => {
     expect(changed.body.meta.warnings).toEqual([
       `1 line keeps its dates: A (until 2026-09-05T09:00:00.000Z). Price and stock follow the lines. ` +
         `To move it along: POST /api/v1/opportunities/${order.id}/extend {"ends_at":"${later}","lines":[${a.id}]} ` +
-        `(flightcase orders extend ${order.id} --to ${later} --lines ${a.id}).`
+        `(flightcase orders extend '#${Number(order.number)}' --to ${later} --lines ${a.id}).`
     ])
+    const last = "2026-09-09T09:00:00.000Z"
+    const again = await w.put(`${opportunity_path}/${order.id}`, { ends_at: last })
+    expect(again.body.meta.warnings).toEqual([
+      expect.stringMatching(/^1 line keeps its dates: A [(]until 2026-09-05T09:00:00[.]000Z[)]/)
+    ])
+    const shorter = await w.put(`${opportunity_path}/${order.id}`, { ends_at: later })
+    expect(shorter.body.meta.warnings).toBeUndefined()
+    const shortest = await w.put(`${opportunity_path}/${order.id}`, { ends_at: "2026-09-04T09:00:00.000Z" })
+    expect(shortest.body.meta.warnings).toEqual([expect.stringContaining("1 line keeps its dates: A (until")])
+    await w.put(`${opportunity_path}/${order.id}`, { ends_at: later })
     const moved = await extend(order.id, { ends_at: later, lines: [a.id] })
     expect(moved.body.extension).toMatchObject({ lines_followed: [a.id], after: { charge_total: "70.00" } })
     expect((await w.put(`${opportunity_path}/${order.id}`, { subject: "Other" })).body.meta.warnings).toBeUndefined()

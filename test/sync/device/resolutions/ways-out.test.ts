@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import type { Device, ResolutionRequest } from "../../../../sync/device/device.ts"
 import { daysInWords } from "../../../../core/conflicts/days.ts"
+import { type AskFacts, tradeWays } from "../../../../core/conflicts/ways.ts"
 import { engines } from "../../../app.ts"
 import { enrolledDevice, type FillTestServer, openFillTestServer } from "../../filling.ts"
 import type { Must } from "../../people.ts"
@@ -80,6 +81,34 @@ describe.each(engines)("ways out of a shortage that came up meanwhile, on %s", (
       { way: "drop", command: "flightcase sync resolve 1 --drop" }
     ])
   })
+  it.each<ResolutionRequest>([
+    { reduce_to: "free" },
+    { reduce_to: 4 },
+    { dates: { starts_at: "2030-12-13T09:00:00Z", ends_at: "2030-12-15T17:00:00Z" } },
+    { waitlist: true },
+    { drop: true }
+  ])("plans %j, and writes nothing", async (how) => {
+    const [conflict] = await device.conflicts()
+    const before = [await device.status(), await here("GET", `/opportunities/${mine}`)]
+    const planned = await device.resolve(conflict!.id, how, { plan: true })
+    expect(planned.status, JSON.stringify(planned.body)).toBeLessThan(300)
+    expect(planned.command).toBeUndefined()
+    const types = planned.events!.map(({ type }) => type)
+    if ("reduce_to" in how) expect(types).toContain("opportunity.item_quantity_changed")
+    if ("dates" in how) expect(types).toContain("opportunity.extended")
+    if ("reduce_to" in how || "dates" in how) expect(types).toContain("opportunity.converted_to_order")
+    expect([await device.status(), await here("GET", `/opportunities/${mine}`)]).toEqual(before)
+    expect(await device.conflicts()).toEqual([conflict])
+    const { rejected, sent } = await device.sync()
+    expect([sent, rejected]).toEqual([0, 0])
+    expect(await device.conflicts()).toMatchObject([{ id: conflict!.id }])
+  })
+  it("refuses a plan that does not hold", async () => {
+    const [conflict] = await device.conflicts()
+    const planned = await device.resolve(conflict!.id, { reduce_to: 5 }, { plan: true })
+    expect(planned.status).toBe(422)
+    expect(await device.status()).toMatchObject({ pending: 0, conflicts: 1 })
+  })
   it("asks for what is free", async () => {
     const order = await settle({ reduce_to: 4 })
     expect([order.state, order.has_shortage, order.items[0].quantity]).toEqual([2, false, "4.00"])
@@ -96,6 +125,41 @@ describe.each(engines)("ways out of a shortage that came up meanwhile, on %s", (
     expect(order.state).toBe(1)
     const { shortage_waits } = await at("GET", "/shortage_waits")
     expect(shortage_waits).toMatchObject([{ opportunity_id: mine, quantity: 2 }])
+  })
+})
+
+describe("other dates for an order that is short", () => {
+  it("are days later by the store's clock, from and to the same times of day, also where the clocks change", async () => {
+    const asked: Array<{ readonly from: string; readonly duration_minutes: number }> = []
+    const free_from = Date.parse("2027-03-13T12:00:00Z")
+    const facts: AskFacts = async ({ body, path }) => {
+      if (path.endsWith("/shortages"))
+        return {
+          status: 200,
+          body: { shortages: [{ product_name: "Robe", remaining_shortfall: 1, available_quantity: 0 }] }
+        }
+      if (path.startsWith("/api/v1/stores/")) return { status: 200, body: { store: { timezone: "America/New_York" } } }
+      if (!path.endsWith("/earliest_fit")) return { status: 200, body: { opportunity } }
+      const sent = body as any
+      asked.push(sent)
+      const starts_at = new Date(Math.max(free_from, Date.parse(sent.from))).toISOString()
+      return { status: 200, body: { earliest_fit: { window: { starts_at } } } }
+    }
+    // Three whole days in New York, where the night to 14 March 2027 has an hour less.
+    const dates = { starts_at: "2027-03-11T05:00:00.000Z", ends_at: "2027-03-14T04:59:59.000Z" }
+    const opportunity = { id: 1, store_id: 1, ...dates, items: [{ item_id: 7, quantity: "1", ...dates }] }
+    const order = { id: 1, name: "Fest", number: null, store_id: 1, state_name: "Quotation", ...dates }
+    const about = { person: null, order, customer: null, product: null, units: [], container: null, quantity: null }
+    const command = {
+      ...{ name: "opportunities.convert_to_order", summary: "", params: { id: "1" }, body: {}, named: [] },
+      ...{ errors: { shortages: ["short"] }, remembered: {} }
+    }
+    const ways = await tradeWays({ facts, fits: async () => false }, command, about)
+    expect(ways.find(({ way }) => way === "dates")).toMatchObject({
+      starts_at: "2027-03-14T05:00:00.000Z",
+      ends_at: "2027-03-17T03:59:59.000Z"
+    })
+    expect(asked).toHaveLength(2)
   })
 })
 
