@@ -2,10 +2,9 @@
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
 import type { QueryResult } from "../../sync/device/device.ts"
 import type { CommandContext } from "../context.ts"
-import { formatIn, parseMomentIn } from "../parse-time.ts"
 import { bodyText } from "./body.ts"
 import { column, recordText, tableText } from "./table.ts"
-import { sentenceText } from "./text.ts"
+import { sentenceText, toType } from "./text.ts"
 
 export const printAnswer = async (context: CommandContext, answer: QueryResult, file?: string): Promise<void> => {
   if (answer.events !== undefined) return printPlan(context, answer)
@@ -40,14 +39,6 @@ export const noteWarnings = (context: CommandContext, body: Json | undefined): v
 }
 /** `POST /api/v1/… {…} (flightcase …)`: here the command is what can be typed. */
 const request_to_send = /(?:POST|PUT|PATCH|DELETE) \/api\/v1\/\S+ \{.*?\} \((flightcase [^()]+)\)/g
-/** Times of flags as they are typed on a store's clock, where that is the same instant. */
-const toType = (text: string, zone: string | undefined): string =>
-  zone === undefined
-    ? text
-    : text.replace(/(?<=--(?:from|to) )\d{4}-\d{2}-\d{2}T[\d:.]+Z/g, (instant) => {
-        const typed = formatIn(instant, zone).replace(" ", "T")
-        return Date.parse(parseMomentIn(typed, zone, "--to")) === Date.parse(instant) ? typed : instant
-      })
 /** The row that an answer is about, which says of which store it is. */
 const rowIn = (body: Json | undefined): JsonObject =>
   Object.values(isJsonObject(body) ? body : {})

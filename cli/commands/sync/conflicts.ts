@@ -6,7 +6,7 @@ import type { CommandContext } from "../../context.ts"
 import { exit_codes } from "../../exit-codes.ts"
 import { column, tableText } from "../../output/table.ts"
 import { styled, type Terminal } from "../../output/terminal.ts"
-import { cellText, oneLine, minuteText, sentenceText } from "../../output/text.ts"
+import { cellText, oneLine, minuteText, sentenceText, toType } from "../../output/text.ts"
 import type { Flags } from "../../program.ts"
 import { factsFor } from "./facts.ts"
 
@@ -50,7 +50,8 @@ export const conflictText = (
   const reasons = Object.entries(error.errors ?? {}).flatMap(([field, texts]) =>
     texts.filter((text) => text !== error.message).map((text) => `   ${field}: ${sentenceText(text, zone)}`)
   )
-  const width = Math.max(0, ...ways_out.map(({ command }) => command.length))
+  const ways = ways_out.map(({ command, says }) => ({ command: toType(command, zone), says: sentenceText(says, zone) }))
+  const width = Math.max(0, ...ways.map(({ command }) => command.length))
   return [
     `${styled(context.terminal.colour, "bold", oneLine(`${n}  ${intent}`))}  ${dim(`${name}, recorded ${minuteText(issued_at, zone)}`)}`,
     `   Refused: ${sentenceText(error.message, zone)}`,
@@ -71,7 +72,7 @@ export const conflictText = (
         ]),
     ...(held.length === 0 ? [] : ["   Waiting for it:", ...held.map((one) => `     ${one.n}  ${one.name}`)]),
     "   Ways out:",
-    ...ways_out.map(({ command, says }) => `     ${command.padEnd(width)}  ${dim(sentenceText(says, zone))}`)
+    ...ways.map(({ command, says }) => `     ${command.padEnd(width)}  ${dim(says)}`)
   ]
 }
 
