@@ -1,6 +1,7 @@
 /** Words for the numbers that answers give for statuses and the like, as the tables declare them. */
 import { catalogue } from "../../core/catalogue.ts"
 import { isJsonObject, type JsonObject } from "../../core/kernel/json.ts"
+import { spokenNumber } from "../../core/values/short-text.ts"
 
 /** Rows of a list or a record, by the key they stand under in an answer: with words in place of codes. */
 export const inWords = <R extends JsonObject>(key: string, rows: ReadonlyArray<R>): ReadonlyArray<JsonObject> => {
@@ -33,7 +34,3 @@ const withSpokenOrder = (row: JsonObject): JsonObject => {
     ? { ...row, opportunity: { ...order, number: spokenNumber(order["number"]) } }
     : row
 }
-
-/** A document's number as people say it: `0000000009` is 9. One with letters stays. */
-export const spokenNumber = (number: string): string =>
-  /^0+\d+$/.test(number) ? number.replace(/^0+(?=\d)/, "") : number

@@ -19,6 +19,7 @@ import { members } from "../members/schema.ts"
 import { purchase_orders } from "../procurement/schema.ts"
 import { products } from "../products/schema.ts"
 import { stock_levels } from "../stock/schema.ts"
+import { spokenNumber } from "../values/short-text.ts"
 import { stores, zoneOf } from "../stores/stores.ts"
 import { users } from "../users/schema.ts"
 import type { About, Facts, Named, Refused } from "./about.ts"
@@ -70,7 +71,8 @@ const partsOf = Effect.fnUntraced(function* (command: Refused) {
   ])
   const table = papers.find((paper) => idsOf(paper).length > 0)
   const paper = table === undefined ? undefined : yield* one(table, idsOf(table)[0])
-  const number = textIn(paper, "number")?.replace(/^0+(?=\d)/, "") ?? "without a number yet"
+  const numbered = textIn(paper, "number")
+  const number = numbered === null ? "without a number yet" : spokenNumber(numbered)
   return { items, moved, levels, paper, paper_name: table === undefined ? null : `${wordsOf(table)} ${number}` }
 })
 

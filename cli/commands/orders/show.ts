@@ -5,7 +5,7 @@ import type { CommandContext } from "../../context.ts"
 import { resolveId } from "../../resolve-id.ts"
 import { blocksText } from "../../output/blocks.ts"
 import { columnsOf } from "../../output/columns.ts"
-import { spokenNumber } from "../../output/labels.ts"
+import { spokenNumber } from "../../../core/values/short-text.ts"
 import { onClockOf } from "../../output/table.ts"
 import { explanationText } from "../../output/explanation.ts"
 

@@ -1,7 +1,8 @@
 /** `sync conflicts` and `sync report`: what was refused and why, what was merged, what came out otherwise. */
 import type { Json, JsonObject } from "../../../core/kernel/json.ts"
+import { spokenNumber } from "../../../core/values/short-text.ts"
 import type { Conflict, NamedReport } from "../../../sync/device/device.ts"
-import { plainJson } from "../../answers.ts"
+import { isRows, plainJson } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { exit_codes } from "../../exit-codes.ts"
 import { column, tableText } from "../../output/table.ts"
@@ -37,6 +38,8 @@ const shown = (value: Json, zone?: string): string =>
 const apart = (value: Json = null, other: Json = null, zone?: string): string =>
   shown(value, zone) === shown(other, zone) ? cellText(value) : shown(value, zone)
 const words = (name: string): string => name.replaceAll("_", " ")
+/** `15 by order 12 Gala from …`: of goods that are counted, how many. */
+const heldText = (by: string): string => (/^\d+ by /.test(by) ? by.replace(" by ", " held by ") : `held by ${by}`)
 /** `product.updated` → updated */
 const actionWords = (event: string): string => words(event.slice(event.indexOf(".") + 1))
 
@@ -65,7 +68,7 @@ export const conflictText = (
               field === null
                 ? actionWords(event)
                 : field === "held_by"
-                  ? `held by ${shown(to, zone)}`
+                  ? heldText(shown(to, zone))
                   : `${words(field)}: ${shown(from, zone)} → ${shown(to, zone)}`
             return `     ${dim(minuteText(when, zone))}  ${oneLine(`${who ?? "the server"}  ${what}`)}  ${change}`
           })
@@ -115,6 +118,8 @@ const reportLine = ({ n, kind, what, field, here = null, there = null, who }: Js
   const named = words(String(field))
   if (kind === "merged")
     return `${of}${named} is ${shown(here, zone)} as you set it; ${who} had set ${shown(there, zone)} meanwhile.`
+  // How many entries a list has says nothing of what they are.
+  if (isRows(there) && isRows(here)) return `${of}${named} is not as it was shown here.`
   if (field !== null) return `${of}${named} is ${apart(there, here, zone)}; ${apart(here, there, zone)} was shown here.`
   const deed = (by: Json): string => deeds[String(by)] ?? "left alone"
   return `${of}${deed(there)} by the server, ${deed(here)} here.`
@@ -123,9 +128,7 @@ const reportLine = ({ n, kind, what, field, here = null, there = null, who }: Js
 const whoseText = ({ customer, order, subject, what }: JsonObject): string => {
   const named = subject === null || String(what).includes(String(subject))
   const parts = [
-    ...(named
-      ? []
-      : [`order ${String(order ?? "").replace(/^0+(?=\d)/, "")} ${String(subject)}`.replace("order  ", "order ")]),
+    ...(named ? [] : [`order ${spokenNumber(String(order ?? ""))} ${String(subject)}`.replace("order  ", "order ")]),
     ...(customer === null ? [] : [String(customer)])
   ]
   return parts.length === 0 ? "" : ` (${parts.join(", ")})`
