@@ -124,7 +124,7 @@ export const openContext = (
   const replica = replicaOf(place)
   const { request: answered, requestAtServer } = requestsOver(place, replica)
   const clocks = clocksOver(answered)
-  const terminal: Terminal = { ...terminalOf(env), zoneOf: clocks.zoneOf }
+  const terminal: Terminal = { ...terminalOf(env), zoneOf: clocks.zoneOf, storeName: clocks.storeName }
   const shows_times = terminal.is_tty && options.json !== true
   const lookUpClocks = async (): Promise<void> => {
     if (shows_times) await clocks.look()

@@ -22,7 +22,9 @@ export const inWords = <R extends JsonObject>(key: string, rows: ReadonlyArray<R
     return {
       ...row,
       ...Object.fromEntries(worded),
-      ...(is_numbered && typeof number === "string" ? { number: spokenNumber(number) } : {})
+      ...(is_numbered && typeof number === "string" ? { number: spokenNumber(number) } : {}),
+      // What its number means depends on the state; the answer has the word for it beside it.
+      ...(is_numbered && typeof row["status_name"] === "string" ? { status: row["status_name"] } : {})
     }
   })
 }

@@ -45,8 +45,8 @@ export const sentenceText = (text: string, zone?: string): string =>
   )
 
 /**
- * A command to type, with its times on a store's clock: as they are typed there where that is the same instant, and with
- * the clock's offset where flags are read without a store (`--dates`).
+ * A command to type, with its times on a store's clock: as they are typed there where that is the same instant, and
+ * with the clock's offset where flags are read without a store (`--dates`).
  */
 export const toType = (text: string, zone: string | undefined): string =>
   zone === undefined

@@ -148,6 +148,10 @@ const orderOf = (row: JsonObject | undefined): About["order"] => {
   }
 }
 
+/** What a command would do, in words that follow after "would": `make it 4 × Cable in order 12 Gala`. */
+export const wishOfCommand = (command: Refused, user_id: number, now: string): Effect.Effect<string, Failure, Store> =>
+  Effect.map(factsOf(command, user_id), (facts) => wishOf(command, facts, now))
+
 /** What it is about, and its intent in one sentence. `now`: an instant; years are told where they are not this one. */
 export const intentOf = (
   command: Refused,

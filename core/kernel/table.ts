@@ -66,8 +66,8 @@ export interface Table<F extends Fields = Fields> {
   readonly references: ReadonlyArray<ReferenceByType>
   readonly merged_by: MergedBy | undefined
   /**
-   * Columns that name a row to people: the first that says something does; one that refers to another row says what that
-   * is called.
+   * Columns that name a row to people: the first that says something does; one that refers to another row gives what
+   * that is called.
    */
   readonly named_by: ReadonlyArray<string>
   /** What people call one of its rows. */

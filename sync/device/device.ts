@@ -283,10 +283,16 @@ const deviceOver = (parts: DeviceParts): Device => {
  * (`recorded_n`): it is recorded, and asking again would record it twice.
  */
 const askOver =
-  ({ folder, outbox, replica, run }: DeviceParts): Device["ask"] =>
+  ({ folder, outbox, profile, replica, run }: DeviceParts): Device["ask"] =>
   async ({ files: sources, ...request }, options) => {
     const before = request.method === "GET" ? undefined : outbox.lastN()
-    const ask = (whole: Request): Promise<QueryResult> => run(asAnswer(replica.ask(whole, options?.plan ?? false)))
+    const ask = async (whole: Request): Promise<QueryResult> => {
+      const answer = await run(asAnswer(replica.ask(whole, options?.plan ?? false)))
+      if (answer.events === undefined) return answer
+      const { wishOfRequest } = await import("./resolutions/planned.ts")
+      const wish = await run(wishOfRequest(whole, profile.user_id, new Date().toISOString()))
+      return wish === undefined ? answer : { ...answer, wish }
+    }
     try {
       if (sources === undefined) return await ask(request)
       const files = keepFiles(folder, sources)

@@ -37,7 +37,7 @@ it("instants are told by the minute, and in full within one minute", () => {
   ])
 })
 
-it("a conflict's times are those of the clock of its order's store, in what is to be typed with its offset", async () => {
+it("a conflict's times are those of its order's store; in what is to be typed with an offset", async () => {
   const context = openContext({ offline: true }, { FLIGHTCASE_HOME: "/nowhere" })
   const zones: { readonly [store: string]: string } = { 7: "Europe/Berlin" }
   const terminal = { ...context.terminal, zoneOf: ({ store_id }: { store_id?: unknown }) => zones[String(store_id)] }
