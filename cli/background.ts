@@ -7,6 +7,7 @@ import { join } from "node:path"
 import { Schema } from "effect"
 import { takeLock } from "../sync/sqlite/file-lock.ts"
 import { decoderOf } from "./answers.ts"
+import { minuteText } from "./output/text.ts"
 import type { Environment } from "./profile-folder.ts"
 
 export const watch_lock = "watch.lock"
@@ -67,19 +68,20 @@ export const arrivedText = (folder: string): string | undefined => {
   return `${last.conflicts} ${last.conflicts === 1 ? "command was" : "commands were"} refused: flightcase sync conflicts`
 }
 
-/** How old an answer of the replica is, from a minute on: `As of 14:03, 12 min ago`, on this machine's clock. */
-export const asOfText = (synced_at: string | null, now: number): string | undefined => {
-  const at = synced_at === null ? Number.NaN : Date.parse(synced_at)
-  const minutes = Math.floor((now - at) / 60_000)
-  if (Number.isNaN(at) || now - at < stale_millis) return undefined
-  const then = new Date(at)
-  const two = (value: number): string => String(value).padStart(2, "0")
-  const day = `${then.getFullYear()}-${two(then.getMonth() + 1)}-${two(then.getDate())} `
-  const is_today = then.toDateString() === new Date(now).toDateString()
+/** How old an answer of the replica is, from a minute on: `As of 14:03, 12 min ago`, on the clock of a zone. */
+export const asOfText = (synced_at: string | null, now: number, zone: string | undefined): string | undefined => {
+  if (synced_at === null || !isStale(synced_at, now)) return undefined
+  const wallParts = (at: number): ReadonlyArray<string> => minuteText(new Date(at).toISOString(), zone).split(" ")
+  const [day = "", time = ""] = wallParts(Date.parse(synced_at))
+  const [today] = wallParts(now)
+  const minutes = Math.floor((now - Date.parse(synced_at)) / 60_000)
   const hours = Math.floor(minutes / 60)
   const ago = minutes < 120 ? `${minutes} min` : hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} days`
-  return `As of ${is_today ? "" : day}${two(then.getHours())}:${two(then.getMinutes())}, ${ago} ago`
+  return `As of ${day === today ? "" : `${day} `}${time}, ${ago} ago`
 }
+/** Whether reads say how old they are. */
+export const isStale = (synced_at: string | null, now: number): boolean =>
+  synced_at !== null && now - Date.parse(synced_at) >= stale_millis
 
 const isSet = (value: string | undefined): boolean =>
   value !== undefined && value !== "" && value !== "0" && value !== "false"

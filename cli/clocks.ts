@@ -9,7 +9,10 @@ import { zoneOr } from "./parse-time.ts"
 export interface Clocks {
   /** Looks the zones up, once. What cannot be looked up is shown in UTC. */
   readonly look: () => Promise<void>
+  readonly storeName: (id: unknown) => string | undefined
   readonly zoneOf: (row: JsonObject) => string | undefined
+  /** The default store's, by which times are typed where no store is named. */
+  readonly zoneHere: () => string | undefined
   /** A refusal with its times on the clock of the store that was asked about; other answers as they are. */
   readonly refusal: (asking: Asking, answer: QueryResult) => Promise<QueryResult>
 }
@@ -24,7 +27,9 @@ interface Read {
 }
 export const clocksOver = (request: (asking: Read) => Promise<QueryResult>): Clocks => {
   const zones = new Map<unknown, string>()
+  const names = new Map<unknown, string>()
   let company: string | undefined
+  let here: string | undefined
   let looked: Promise<void> | undefined
   const answerTo = async (path: string, query: Query): Promise<JsonObject> => {
     const answer = await request({ method: "GET", path, query }).catch(() => undefined)
@@ -37,9 +42,11 @@ export const clocksOver = (request: (asking: Read) => Promise<QueryResult>): Clo
     for (const store of stores) {
       const zone = zoneOr(store["timezone"], company ?? "")
       if (zone !== "") zones.set(store["id"], zone)
+      if (typeof store["name"] === "string") names.set(store["id"], store["name"])
     }
+    here = zones.get(stores.find((store) => store["is_default"] === true)?.["id"])
     // Whoever may not see settings reads by the clock of the default store.
-    company ??= zones.get(stores.find((store) => store["is_default"] === true)?.["id"])
+    company ??= here
   }
   const zoneOf = (row: JsonObject): string | undefined => zones.get(row["store_id"]) ?? company
   /** The store that a request names, or that what its path names is of. */
@@ -54,7 +61,13 @@ export const clocksOver = (request: (asking: Read) => Promise<QueryResult>): Clo
     const zone = await zoneAsked(asking)
     return { ...answer, body: onClock(answer.body, zone) }
   }
-  return { look: () => (looked ??= look()), zoneOf, refusal }
+  return {
+    look: () => (looked ??= look()),
+    storeName: (id) => names.get(id),
+    zoneOf,
+    zoneHere: () => here ?? company,
+    refusal
+  }
 }
 /** Every text of a document as a sentence for people. */
 const onClock = (value: Json, zone: string | undefined): Json =>

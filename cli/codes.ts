@@ -89,6 +89,8 @@ const is_yes = /^y(es)?$/i,
 export interface ScanResult {
   readonly done: string
   readonly asset_id?: number
+  /** What was scanned: a unit, a container, or so many of a bulk product. */
+  readonly kind?: string
   /** How far all of it is, said on a terminal instead of the number of codes handled. */
   readonly progress?: string
   /** More of it, for programs. */

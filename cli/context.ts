@@ -124,7 +124,7 @@ export const openContext = (
   const replica = replicaOf(place)
   const { request: answered, requestAtServer } = requestsOver(place, replica)
   const clocks = clocksOver(answered)
-  const terminal: Terminal = { ...terminalOf(env), zoneOf: clocks.zoneOf }
+  const terminal: Terminal = { ...terminalOf(env), zoneOf: clocks.zoneOf, storeName: clocks.storeName }
   const shows_times = terminal.is_tty && options.json !== true
   const lookUpClocks = async (): Promise<void> => {
     if (shows_times) await clocks.look()
@@ -158,7 +158,8 @@ export const openContext = (
     plan: async (asked) => {
       const names_server = options.remote === true || options.url !== undefined
       if (names_server || !replica.exists()) throw noPlan(names_server, replica.exists())
-      return (await replica.device()).plan(asked.map((one) => ({ ...requestOf(one), files: {} })))
+      const answers = await (await replica.device()).plan(asked.map((one) => ({ ...requestOf(one), files: {} })))
+      return Promise.all(answers.map(async (answer, at) => readable(asked[at] ?? { method: "", path: "" }, answer)))
     },
     read: async (path, query = []) => objectBody((await ask({ method: "GET", path, query })).body),
     isDevice: () => place.choice().is_device,

@@ -3,11 +3,13 @@ import type { Device } from "../sync/device/device.ts"
 import {
   arrivedText,
   asOfText,
+  isStale,
   refreshFirst,
   shouldSync,
   startBackgroundSync,
   type SyncOccasion
 } from "./background.ts"
+import { clocksOver } from "./clocks.ts"
 import type { Environment } from "./profile-folder.ts"
 import type { Written } from "./written.ts"
 
@@ -31,12 +33,19 @@ export const afterAnswering = async (device: Device, place: Place, is_refreshing
     if (arrived !== undefined) note(arrived)
     const occasion = await occasionOf(device, place)
     const refreshes = shouldSync(occasion, Date.now())
-    const as_of = written.was_read ? asOfText(occasion.synced_at, Date.now()) : undefined
+    const is_old = written.was_read && isStale(occasion.synced_at, Date.now())
+    const as_of = is_old ? asOfText(occasion.synced_at, Date.now(), await zoneHere(device)) : undefined
     if (as_of !== undefined) note(`${as_of}${refreshes || is_refreshing ? "; it is being refreshed" : ""}.`)
     if (refreshes) await startBackgroundSync(occasion)
   } catch {
     /* The command has been answered; the next sync reports what is wrong here. */
   }
+}
+
+const zoneHere = async (device: Device): Promise<string | undefined> => {
+  const clocks = clocksOver((asking) => device.ask({ ...asking, body: undefined }))
+  await clocks.look()
+  return clocks.zoneHere()
 }
 
 /** Refreshes what is a minute old, for a moment at most; true while that goes on. Never spoils an answer. */

@@ -13,14 +13,11 @@ export interface NameableTable {
   /** A filter for rows in use, where earlier rows may have had the same name. */
   readonly in_use?: Query
 }
-/** Rows that people call otherwise than the API does. */
-const own_words: { readonly [table: string]: string } = { opportunities: "order", stock_levels: "asset" }
 
 type Named = Pick<Catalogue, "endpoints" | "resources">
 const nameableIn = ({ endpoints, resources }: Named): ReadonlyArray<readonly [table: string, NameableTable]> =>
-  resources.flatMap(({ called, plural, singular, table: { name } }) => {
+  resources.flatMap(({ called, plural, table: { name, word } }) => {
     const list = endpoints.find((endpoint) => endpoint.name === `${plural}.list`)
-    const word = own_words[name] ?? singular.replaceAll("_", " ")
     return called === undefined || list === undefined ? [] : [[name, { ...called, word, path: list.path, plural }]]
   })
 /** Tables whose resource says how people call its rows, by their names. */

@@ -126,6 +126,11 @@ const withOffset = (instant: number, zone: string): string => {
   const size = Math.abs(offset)
   return `${wall}${offset < 0 ? "-" : "+"}${two(Math.floor(size / 60))}:${two(size % 60)}`
 }
+/** An instant with the offset that a zone has then: `2026-07-01T09:00:00+02:00`; as it is where it has milliseconds. */
+export const offsetIn = (instant: string, zone: string): string => {
+  const at = Date.parse(instant)
+  return Number.isNaN(at) || at % second_ms !== 0 ? instant : withOffset(at, zone)
+}
 const two = (value: number): string => String(value).padStart(2, "0")
 const dayExists = (day: string): boolean => {
   const at = new Date(`${day}T00:00:00Z`)

@@ -7,7 +7,7 @@ import type { QueryResult } from "../sync/device/device.ts"
 import { rowIn } from "./answers.ts"
 import { CliError } from "./exit-codes.ts"
 import type { Terminal } from "./output/terminal.ts"
-import { typedTimes } from "./output/typed-times.ts"
+import { toType } from "./output/text.ts"
 import { responseError } from "./response-errors.ts"
 
 type Asking = Pick<Request, "method" | "path"> & Partial<Pick<Request, "body" | "query">>
@@ -34,7 +34,7 @@ const waysText = async ({ request, terminal }: Asked, id: number): Promise<strin
   const number = order["number"]
   const named = typeof number === "string" ? `'#${numberText(number, id)}'` : String(id)
   const texts = ways.flatMap((way) => wayText(way, named) ?? [])
-  return typedTimes(`${texts.join("; ")}.`, terminal.zoneOf?.(order))
+  return toType(`${texts.join("; ")}.`, terminal.zoneOf?.(order))
 }
 const wayText = ({ ends_at, lines = [], starts_at, way }: WayOut, order: string): string | undefined => {
   if (way === "reduce") {

@@ -68,9 +68,11 @@ const addVerb = (command: Command, verb: Verb): ReadonlyArray<Flag> => {
     command.addArgument(words === undefined ? argument : withValues(argument, { words }))
   }
   const flags = flagsOf(endpoint.fields, endpoint.mode)
+  const is_update = endpoint.mode === "update"
   for (const flag of flags) {
     const values = valuesFor(flag.field)
-    command.addOption(withValues(new Option(`${flag.flag} ${placeholder(flag.field)}`, describeFlag(flag)), values))
+    const described = describeFlag(flag, is_update)
+    command.addOption(withValues(new Option(`${flag.flag} ${placeholder(flag.field)}`, described), values))
     // A flag that names a row may be typed without -id: --store 2.
     const brief = flag.flag.replace(/-id$/, "")
     if (

@@ -74,7 +74,8 @@ const typedForm = (label: string): string =>
 const inCommas = (type: FieldType & { kind: "list" }): boolean =>
   !["object", "json", "list"].includes(type.of.type.kind)
 
-export const describeFlag = ({ field }: Flag): string =>
+/** `is_update`: what is not given stays as it is, so that nothing has to be. */
+export const describeFlag = ({ field }: Flag, is_update = false): string =>
   [
     field.describe,
     field.type.kind === "choice" || field.type.kind === "code"
@@ -82,7 +83,7 @@ export const describeFlag = ({ field }: Flag): string =>
           .map(([key, label]) => (field.type.kind === "code" ? `${key} ${label}` : key))
           .join(", ")}`
       : undefined,
-    field.required ? "required" : undefined,
+    field.required && !is_update ? "required" : undefined,
     field.default === undefined || field.default === null || typeof field.default === "object" || field.default === ""
       ? undefined
       : `default ${String(field.default)}`

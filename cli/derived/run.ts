@@ -10,6 +10,7 @@ import { isNameableTable } from "../nameable.ts"
 import { findIdByName, resolveId, looksLikeId, notFoundNamed, resolveStore } from "../resolve-id.ts"
 import { jsonArgument, type LocalFile } from "../input.ts"
 import { includesOf } from "../output/columns.ts"
+import { order_parts } from "../output/order.ts"
 import { printAnswer } from "../output/print.ts"
 import { labelOf } from "../output/table.ts"
 import { wholeList } from "../pages.ts"
@@ -61,17 +62,22 @@ const order_brief = {
   load: () => import("../commands/purchase-orders/brief.ts")
 }
 const briefs = [
-  { path: "/invoices", needs: "member", load: () => import("../commands/invoices/brief.ts") },
-  { path: "/api/v1/purchase_orders", ...order_brief },
-  { path: "/shortages/resolve", ...order_brief },
-  { path: "/api/v1/documents", needs: undefined, load: () => import("../commands/documents/brief.ts") }
+  {
+    path: /^\/api\/v1\/opportunities(\/\{id\})?$/,
+    needs: order_parts,
+    load: () => import("../commands/orders/brief.ts")
+  },
+  { path: /\/invoices/, needs: "member", load: () => import("../commands/invoices/brief.ts") },
+  { path: /\/api\/v1\/purchase_orders/, ...order_brief },
+  { path: /\/shortages\/resolve/, ...order_brief },
+  { path: /\/api\/v1\/documents/, needs: undefined, load: () => import("../commands/documents/brief.ts") }
 ]
 /** Lines that wait are a list, and no order. */
 const isWaiting = (body: Json | undefined): boolean => isJsonObject(body) && "waiting" in body
 /** With `--json` an answer is printed as it is. */
 const briefOf = ({ options }: CommandContext, { method, path }: Endpoint, body?: Json) =>
   options.json !== true && (method === "POST" || method === "PUT") && !isWaiting(body)
-    ? briefs.find((brief) => path.includes(brief.path))
+    ? briefs.find((brief) => brief.path.test(path))
     : undefined
 
 /** What the columns of a list for people need besides its rows; a saved view has columns of its own. */

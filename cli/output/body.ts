@@ -1,7 +1,7 @@
 /** An answer's body for people: rows as a table, a single record as lines. */
 import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json.ts"
 import { columnsOf } from "./columns.ts"
-import { column, columnsSeen, recordText, tableText } from "./table.ts"
+import { type Column, column, columnsSeen, recordText, tableText } from "./table.ts"
 import type { Terminal } from "./terminal.ts"
 
 export interface Rendered {
@@ -43,9 +43,17 @@ export const bodyText = (
   }
   if (!isJsonObject(value)) return { text: `${value === null ? "" : String(value)}\n`, more: undefined }
   const [record = value] = words(key, [value])
-  return { text: `${recordText(ordered(record), terminal)}${noteOf(body["meta"], terminal)}`, more: undefined }
+  return {
+    text: `${recordText(ordered(record), terminal, chosenFor)}${noteOf(body["meta"], terminal)}`,
+    more: undefined
+  }
 }
 
+/** Columns of rows inside a record: those of their lists, where the rows have all of them. */
+const chosenFor = (key: string, rows: ReadonlyArray<JsonObject>): ReadonlyArray<Column> | undefined => {
+  const columns = columnsOf(key)
+  return columns?.every(({ of }) => rows.some((row) => of(row) !== undefined)) === true ? columns : undefined
+}
 const pageNote = (count: number, meta: Json | undefined): string | undefined => {
   if (!isJsonObject(meta)) return undefined
   const { total, page, per_page } = meta

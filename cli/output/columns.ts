@@ -190,7 +190,7 @@ const chosen: { readonly [plural: string]: ReadonlyArray<string> } = {
     "opportunity.member.name=CUSTOMER",
     "opportunity.state_name=STATE"
   ],
-  short_days: ["date", "product_id=PRODUCT", "product_name=NAME", "store_id=STORE", "available", "severity"],
+  short_days: ["date", "product_name=PRODUCT", "store_id=STORE", "available", "severity"],
   availability: [
     "opportunity_item_id=LINE",
     "product_name=PRODUCT",

@@ -1,6 +1,7 @@
 /** Words for the numbers that answers give for statuses and the like, as the tables declare them. */
 import { catalogue } from "../../core/catalogue.ts"
 import { isJsonObject, type JsonObject } from "../../core/kernel/json.ts"
+import { spokenNumber } from "../../core/values/short-text.ts"
 
 /** Rows of a list or a record, by the key they stand under in an answer: with words in place of codes. */
 export const inWords = <R extends JsonObject>(key: string, rows: ReadonlyArray<R>): ReadonlyArray<JsonObject> => {
@@ -21,7 +22,9 @@ export const inWords = <R extends JsonObject>(key: string, rows: ReadonlyArray<R
     return {
       ...row,
       ...Object.fromEntries(worded),
-      ...(is_numbered && typeof number === "string" ? { number: spokenNumber(number) } : {})
+      ...(is_numbered && typeof number === "string" ? { number: spokenNumber(number) } : {}),
+      // What its number means depends on the state; the answer has the word for it beside it.
+      ...(is_numbered && typeof row["status_name"] === "string" ? { status: row["status_name"] } : {})
     }
   })
 }
@@ -33,7 +36,3 @@ const withSpokenOrder = (row: JsonObject): JsonObject => {
     ? { ...row, opportunity: { ...order, number: spokenNumber(order["number"]) } }
     : row
 }
-
-/** A document's number as people say it: `0000000009` is 9. One with letters stays. */
-export const spokenNumber = (number: string): string =>
-  /^0+\d+$/.test(number) ? number.replace(/^0+(?=\d)/, "") : number

@@ -3,9 +3,8 @@ import { isJsonObject, type Json, type JsonObject } from "../../core/kernel/json
 import type { QueryResult } from "../../sync/device/device.ts"
 import type { CommandContext } from "../context.ts"
 import { bodyText } from "./body.ts"
-import { column, recordText, tableText } from "./table.ts"
-import { sentenceText } from "./text.ts"
-import { typedTimes } from "./typed-times.ts"
+import { recordText } from "./table.ts"
+import { sentenceText, toType } from "./text.ts"
 
 export const printAnswer = async (context: CommandContext, answer: QueryResult, file?: string): Promise<void> => {
   if (answer.events !== undefined) return printPlan(context, answer)
@@ -35,7 +34,7 @@ export const noteWarnings = (context: CommandContext, body: Json | undefined): v
   const is_read = context.terminal.is_tty && context.options.json !== true
   for (const warning of warningsIn(body)) {
     const text = warning.replace(request_to_send, "$1")
-    context.note(`! ${is_read ? sentenceText(typedTimes(text, zone), zone) : text}`)
+    context.note(`! ${is_read ? sentenceText(toType(text, zone), zone) : text}`)
   }
 }
 /** `POST /api/v1/… {…} (flightcase …)`: here the command is what can be typed. */
@@ -61,20 +60,31 @@ export const notePending = (context: CommandContext, answer: QueryResult): void 
   context.toldPending()
 }
 
-/** What a write would record, and the record as it would be then. */
-const printPlan = (context: CommandContext, answer: QueryResult): void => {
+/** What a write would do, and the record as it would be then; what it would record is for programs. */
+const printPlan = async (context: CommandContext, answer: QueryResult): Promise<void> => {
   const events = (answer.events ?? []).map(({ stream, type, data }) => ({ stream, type, data }))
   if (context.options.json === true)
     return context.printJson({ plan: { status: answer.status, events, answer: answer.body ?? null } })
-  context.print(
-    tableText(
-      [column("type", "EVENT"), column("stream", "STREAM"), { title: "DATA", of: ({ data }) => JSON.stringify(data) }],
-      events,
-      context.terminal
-    )
-  )
-  if (answer.body !== undefined) context.print(`\n${bodyText(answer.body, context.terminal).text}`)
+  await context.lookUpClocks()
+  const zone = context.terminal.zoneOf?.(rowIn(answer.body))
+  if (events.length === 0) context.print("Nothing would change.\n")
+  else if (answer.wish !== undefined) context.print(`Would ${sentenceText(answer.wish, zone)}.\n`)
+  for (const text of await partsOf(context, answer.body)) context.print(`\n${text}`)
+  noteWarnings(context, answer.body)
   context.note("Planned only; nothing was written.")
+}
+/** The rows of an answer as commands show them once they are written. */
+const partsOf = async (context: CommandContext, body: Json | undefined): Promise<ReadonlyArray<string>> => {
+  const parts = Object.entries(isJsonObject(body) ? body : {}).filter(([key]) => key !== "meta" && key !== "_meta")
+  const { inWords } = await import("./labels.ts")
+  const { orderText } = await import("./order.ts")
+  return parts
+    .map(([key, value = null]) =>
+      key === "opportunity" && isJsonObject(value)
+        ? orderText(context.terminal, value)
+        : bodyText({ [key]: value }, context.terminal, inWords).text
+    )
+    .filter((text) => text !== "")
 }
 
 /** A record that this program made, and no answer. */

@@ -8,9 +8,15 @@ export interface Column {
   readonly title: string
   readonly of: (row: JsonObject) => Json | undefined
   readonly right?: boolean
+  /** Holds the ids of stores, which people on a terminal read by their names. */
+  readonly is_store?: boolean
 }
 /** A column that shows one key. */
-export const column = (key: string, title: string = titleOf(key)): Column => ({ title, of: (row) => row[key] })
+export const column = (key: string, title: string = titleOf(key)): Column => ({
+  title,
+  of: (row) => row[key],
+  ...(key === "store_id" ? { is_store: true } : {})
+})
 /** A key as people read it: `product_id` is "product". */
 export const labelOf = (key: string): string => key.replace(/_id$/, "").replaceAll("_", " ")
 const titleOf = (key: string): string => labelOf(key).toUpperCase()
@@ -29,7 +35,11 @@ export const tableText = (
   terminal: Terminal,
   { has_titles = false }: { readonly has_titles?: boolean } = {}
 ): string => {
-  const cells = rows.map((row) => columns.map(({ of }) => oneLine(cellText(of(row)))))
+  const nameIn = (id: Json | undefined): Json | undefined =>
+    (terminal.is_tty ? terminal.storeName?.(id) : undefined) ?? id
+  const cells = rows.map((row) =>
+    columns.map(({ is_store = false, of }) => oneLine(cellText(is_store ? nameIn(of(row)) : of(row))))
+  )
   if (!terminal.is_tty) {
     const lines = has_titles ? [columns.map(({ title }) => title), ...cells] : cells
     return lines.map((row) => `${row.join("\t")}\n`).join("")
@@ -90,7 +100,11 @@ export const onClockOf = (terminal: Terminal, record: JsonObject): Terminal => {
 }
 
 /** One record, a line per key; rows inside it follow as tables. On a terminal, empty values are left out. */
-export const recordText = (record: JsonObject, terminal: Terminal): string => {
+export const recordText = (
+  record: JsonObject,
+  terminal: Terminal,
+  chosen: (key: string, rows: ReadonlyArray<JsonObject>) => ReadonlyArray<Column> | undefined = () => undefined
+): string => {
   const nested = Object.entries(record).flatMap(([key, value]) =>
     isRows(value) && value.length > 0 ? [[key, value] as const] : []
   )
@@ -100,13 +114,15 @@ export const recordText = (record: JsonObject, terminal: Terminal): string => {
   const tables = nested.map(
     ([key, rows]) =>
       `\n${styled(terminal.colour, "bold", titleOf(key))}\n` +
-      tableText(columnsSeen(rows), rows, within, { has_titles: true })
+      tableText(chosen(key, rows) ?? columnsSeen(rows), rows, within, { has_titles: true })
   )
   if (!terminal.is_tty)
     return plain.map((key) => `${key}\t${oneLine(cellText(record[key]))}\n`).join("") + tables.join("")
   const filled = plain.filter((key) => cellText(record[key]) !== "")
   const width = Math.max(0, ...filled.map(widthOf))
-  const shown = (key: string): string => oneLine(minuteText(cellText(record[key]), zone))
+  const named = (key: string): Json | undefined =>
+    (key === "store_id" ? terminal.storeName?.(record[key]) : undefined) ?? record[key]
+  const shown = (key: string): string => oneLine(minuteText(cellText(named(key)), zone))
   const lines = filled.map((key) => `${styled(terminal.colour, "dim", padded(key, width, false))}${gap}${shown(key)}\n`)
   return lines.join("") + tables.join("")
 }

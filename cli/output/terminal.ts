@@ -12,6 +12,8 @@ export interface Terminal {
   readonly answers: boolean
   readonly colour: boolean
   readonly columns: number
+  /** What the store with this id is called, once stores were looked up. */
+  readonly storeName?: (id: unknown) => string | undefined
   /** The zone on whose clock the times of a row are shown: that of its store, else the company's; undefined: UTC. */
   readonly zoneOf?: (row: JsonObject) => string | undefined
 }

@@ -1,6 +1,8 @@
 /** Values as one line of text, and how wide such a line is on a terminal. */
 import { isJsonObject, type Json } from "../../core/kernel/json.ts"
-import { formatIn } from "../parse-time.ts"
+import { formatIn, offsetIn, parseMomentIn } from "../parse-time.ts"
+import { instantOf } from "../../core/values/time.ts"
+import { wallOf } from "../../core/values/zone.ts"
 import { printableLine } from "../../core/values/printable.ts"
 
 /** A value in a cell: yes and no for booleans, names for things with one, nothing for null. */
@@ -29,6 +31,10 @@ export const minuteText = (text: string, zone?: string): string => {
   return instant === null ? text : zone === undefined ? `${instant[1]} ${instant[2]}Z` : formatIn(text, zone)
 }
 
+/** The time of day with its seconds, `14:03:07`, on the clock of a zone; of none in UTC, which it says. */
+export const secondText = (instant: string, zone?: string): string =>
+  zone === undefined ? `${instant.slice(11, 19)}Z` : instantOf(wallOf(Date.parse(instant), zone)).slice(11, 19)
+
 /**
  * A sentence for people: instants in it as cells show them, on the clock of a zone. Those of something to type (`--to
  * INSTANT`, `FROM..UNTIL`, JSON) stay as they are.
@@ -37,6 +43,26 @@ export const sentenceText = (text: string, zone?: string): string =>
   oneLine(text).replace(/(?<!["=.]|--[\w-]+ )\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z(?!\.\.)/g, (one) =>
     minuteText(one, zone)
   )
+
+/**
+ * A command to type, with its times on a store's clock: the shortest that is the same instant, and with the clock's
+ * offset where flags are read without a store (`--dates`).
+ */
+export const toType = (text: string, zone: string | undefined): string =>
+  zone === undefined
+    ? text
+    : text
+        .replace(/(--(?:from|to) )(\d{4}-\d{2}-\d{2}T[\d:.]+Z)/g, (_found, flag: string, instant: string) => {
+          const minute = formatIn(instant, zone).replace(" ", "T")
+          // A day alone is the whole of it: of an end its last second.
+          const typed = [minute.slice(0, 10), minute].find(
+            (one) => Date.parse(parseMomentIn(one, zone, flag.trim())) === Date.parse(instant)
+          )
+          return `${flag}${typed ?? instant}`
+        })
+        .replace(/(?<=--dates )(\S+Z)\.\.(\S+Z)/g, (_dates, from: string, until: string) =>
+          [from, until].map((instant) => offsetIn(instant, zone)).join("..")
+        )
 
 /** One line: without tabs, line breaks and control characters. */
 export const oneLine = printableLine

@@ -1,6 +1,7 @@
 /** Orders in a calendar: the hire, when it goes out and when it comes back (rules/members-activities 7). */
 import type { OpportunityRow } from "../opportunities/schema.ts"
 import { statuses } from "../opportunities/status/statuses.ts"
+import { spokenNumber } from "../values/short-text.ts"
 import { instantOf, millisOf } from "../values/time.ts"
 import { dayOf, startOfDay, wallOf } from "../values/zone.ts"
 import type { FeedEntry } from "./feed.ts"
@@ -99,7 +100,7 @@ const dueBack = (ends_at: string, zone: string): string => {
 
 const common = (order: OpportunityRow, { customer, zone }: OrderNames) => ({
   description: [
-    ...(order.number === null ? [] : [`Order ${plainNumber(order.number)}`]),
+    ...(order.number === null ? [] : [`Order ${spokenNumber(order.number)}`]),
     ...(customer === null ? [] : [`Customer: ${customer}`]),
     ...(order.reference === null || order.reference === "" ? [] : [`Reference: ${order.reference}`]),
     ...(order.customer_collecting ? ["The customer collects."] : []),
@@ -112,9 +113,8 @@ const common = (order: OpportunityRow, { customer, zone }: OrderNames) => ({
   owner: null
 })
 const titleOf = ({ number, subject }: OpportunityRow, { customer }: OrderNames): string =>
-  [number === null ? "" : plainNumber(number), subject, customer === null ? "" : `(${customer})`]
+  [number === null ? "" : spokenNumber(number), subject, customer === null ? "" : `(${customer})`]
     .filter((part) => part !== "")
     .join(" ")
-const plainNumber = (number: string): string => number.replace(/^0+(?=\d)/, "")
 const placeOf = (venue: string | null, address: string | null): string | null =>
   [venue, address].filter((part) => part !== null && part !== "").join(", ") || null

@@ -1,12 +1,13 @@
 /** What commands do, in the trade's words: what follows after "Sam wanted to". */
 import type { JsonObject } from "../kernel/json.ts"
+import { spokenNumber } from "../values/short-text.ts"
 import { daysInWords } from "./days.ts"
 import type { Facts, Refused } from "./about.ts"
 
 /** `order 1042 Summer Fest for Acme Ltd, 3–5 Dec`; undefined where the command is about none. */
 const orderText = ({ customer, order, zone }: Facts, now: string): string | undefined => {
   if (order === null) return undefined
-  const number = order.number?.replace(/^0+(?=\d)/, "") ?? "without a number yet"
+  const number = order.number === null ? "without a number yet" : spokenNumber(order.number)
   const days = order.starts_at === null ? "" : `, ${daysInWords(order.starts_at, order.ends_at, zone, now)}`
   const whose = customer === null ? "" : ` for ${customer.name}`
   return `${order.state_name.toLowerCase()} ${number} ${order.name}${whose}${days}`

@@ -19,6 +19,7 @@ import { members } from "../members/schema.ts"
 import { purchase_orders } from "../procurement/schema.ts"
 import { products } from "../products/schema.ts"
 import { stock_levels } from "../stock/schema.ts"
+import { spokenNumber } from "../values/short-text.ts"
 import { stores, zoneOf } from "../stores/stores.ts"
 import { users } from "../users/schema.ts"
 import type { About, Facts, Named, Refused } from "./about.ts"
@@ -70,7 +71,8 @@ const partsOf = Effect.fnUntraced(function* (command: Refused) {
   ])
   const table = papers.find((paper) => idsOf(paper).length > 0)
   const paper = table === undefined ? undefined : yield* one(table, idsOf(table)[0])
-  const number = textIn(paper, "number")?.replace(/^0+(?=\d)/, "") ?? "without a number yet"
+  const numbered = textIn(paper, "number")
+  const number = numbered === null ? "without a number yet" : spokenNumber(numbered)
   return { items, moved, levels, paper, paper_name: table === undefined ? null : `${wordsOf(table)} ${number}` }
 })
 
@@ -146,12 +148,13 @@ const orderOf = (row: JsonObject | undefined): About["order"] => {
   }
 }
 
+/** What a command would do, in words that follow after "would": `make it 4 × Cable in order 12 Gala`. */
+export const wishOfCommand = (command: Refused, user_id: number, now: string): Effect.Effect<string, Failure, Store> =>
+  Effect.map(factsOf(command, user_id), (facts) => wishOf(command, facts, now))
+
 /** What it did, as its person would say it: `Book out MH-2 for order 3 Gig, 3–5 Dec`. */
 export const deedOf = (command: Refused, now: string): Effect.Effect<string, Failure, Store> =>
-  Effect.map(factsOf(command, 0), (facts) => {
-    const wish = wishOf(command, facts, now)
-    return `${wish.charAt(0).toUpperCase()}${wish.slice(1)}`
-  })
+  Effect.map(wishOfCommand(command, 0, now), (wish) => `${wish.charAt(0).toUpperCase()}${wish.slice(1)}`)
 
 /** What it is about, and its intent in one sentence. `now`: an instant; years are told where they are not this one. */
 export const intentOf = (

@@ -1,4 +1,5 @@
 /** Endpoints for dispatching containers to orders, returning them and checking them in (rules/availability 8.6). */
+import { withHolders } from "../opportunities/called.ts"
 import { Effect } from "effect"
 import { assetConflicts } from "../availability/assets-query.ts"
 import { command, type Failure } from "../kernel/endpoint.ts"
@@ -58,10 +59,12 @@ const dispatching = command("POST", `${one}/dispatch`, {
           container.serialised_item_id === null
             ? undefined
             : yield* store.get(stock_levels, container.serialised_item_id),
-        housing_demands: yield* assetConflicts(
-          ids,
-          { from, to: header.ends_at === null || header.ends_at < from ? openEnd : header.ends_at },
-          now
+        housing_demands: yield* withHolders(
+          yield* assetConflicts(
+            ids,
+            { from, to: header.ends_at === null || header.ends_at < from ? openEnd : header.ends_at },
+            now
+          )
         )
       }
     }),

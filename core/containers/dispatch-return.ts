@@ -1,8 +1,9 @@
 /** Rules of kits as a whole: dispatched to an order, returned, and checked in unit by unit (rules/availability 8.6). */
+import { type HeldDemand, holderText } from "../opportunities/called.ts"
 import { Result } from "effect"
 import { bufferedWindow, noBuffers } from "../availability/demand.ts"
 import { demandsReplaced } from "../demands/events.ts"
-import { type DemandRow, demands } from "../demands/schema.ts"
+import { demands } from "../demands/schema.ts"
 import type { DecideContext, Decided } from "../kernel/endpoint.ts"
 import { type NewEvent, streamOf } from "../kernel/event.ts"
 import type { JsonObject } from "../kernel/json.ts"
@@ -46,7 +47,7 @@ export interface DispatchFacts {
   readonly known: DecisionState
   readonly housing: StockLevelRow | undefined
   /** Active demands on the case from its departure to the end of the order. */
-  readonly housing_demands: ReadonlyArray<DemandRow>
+  readonly housing_demands: ReadonlyArray<HeldDemand>
 }
 
 /**
@@ -98,10 +99,7 @@ export const dispatchContainer = (
       (demand) => demand.opportunity_id !== null && demand.opportunity_id !== header.id
     )
     if (holder !== undefined)
-      return yield* refuse(
-        "opportunity_id",
-        `The case is claimed by opportunity ${holder.opportunity_id} from ${holder.starts_at}.`
-      )
+      return yield* refuse("opportunity_id", `The case is claimed by ${holderText(holder)} from ${holder.starts_at}.`)
     const out =
       housing === undefined ? { events: [], meta: null } : yield* caseOut(facts, housing, lines, dispatched_at, context)
     return {

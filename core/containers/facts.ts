@@ -2,7 +2,7 @@
 import { firstOf, lastOf } from "../values/lists.ts"
 import { Effect } from "effect"
 import { assetConflicts } from "../availability/assets-query.ts"
-import type { DemandRow } from "../demands/schema.ts"
+import { type HeldDemand, withHolders } from "../opportunities/called.ts"
 import type { Failure } from "../kernel/endpoint.ts"
 import { bindings, columnList } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
@@ -42,7 +42,9 @@ export interface Unit {
   /** Where it is packed now. */
   readonly membership: ContainerItemRow | undefined
   /** Demands on it from now on, except the one its present packing made. */
-  readonly conflicts: ReadonlyArray<DemandRow>
+  readonly conflicts: ReadonlyArray<HeldDemand>
+  /** The name of the container it is packed in. */
+  readonly packed_in?: string
   /** The container it is the case of, and every container nested in that one, level by level. */
   readonly child: ContainerRow | undefined
   readonly subtree: ReadonlyArray<ReadonlyArray<ContainerRow>>
@@ -121,7 +123,7 @@ export const loadTargets = Effect.fnUntraced(function* (
 export const loadTarget = (container: ContainerRow): Effect.Effect<ContainerFacts, Failure, Store> =>
   Effect.map(loadTargets([container]), firstOf)
 
-/** Those of the units that exist, by id: six queries. */
+/** Those of the units that exist, by id: eight queries. */
 export const loadUnits = Effect.fnUntraced(function* (
   ids: ReadonlyArray<number>,
   now: string
@@ -142,8 +144,15 @@ export const loadUnits = Effect.fnUntraced(function* (
       one
     ])
   )
+  const places = new Map(
+    (yield* store.pickMany(
+      containers,
+      ["id", "name"],
+      [...memberships.values()].map((one) => one.container_id)
+    )).map((one) => [one.id, one.name])
+  )
   const conflicts = Map.groupBy(
-    yield* assetConflicts(level_ids, { from: now, to: openEnd }, now),
+    yield* withHolders(yield* assetConflicts(level_ids, { from: now, to: openEnd }, now)),
     (demand) => demand.asset_id
   )
   const children = new Map(
@@ -156,7 +165,8 @@ export const loadUnits = Effect.fnUntraced(function* (
   return new Map(
     levels.map((level) => {
       const membership = memberships.get(level.id),
-        child = children.get(level.id)
+        child = children.get(level.id),
+        packed_in = membership === undefined ? undefined : places.get(membership.container_id)
       return [
         level.id,
         {
@@ -164,6 +174,7 @@ export const loadUnits = Effect.fnUntraced(function* (
           product: productsById.get(level.product_id),
           membership,
           child,
+          ...(packed_in === undefined ? {} : { packed_in }),
           conflicts: (conflicts.get(level.id) ?? []).filter(
             (demand) => demand.source_type !== "container" || demand.source_id !== membership?.id
           ),

@@ -1,6 +1,7 @@
 /**
  * Rules of packing, unpacking, transferring and repacking units, and what they do to stock (rules/availability 8.5).
  */
+import { holderText } from "../opportunities/called.ts"
 import { Result } from "effect"
 import { isPackedUnitHeld } from "../availability/line-demands.ts"
 import type { DecideContext, Decided } from "../kernel/endpoint.ts"
@@ -63,7 +64,7 @@ export const reasonNotPackable = (unit: Unit, target: ContainerFacts, moving = f
   if (membership !== undefined && !moving) {
     return membership.container_id === container.id
       ? "The unit is already packed in this container."
-      : `The unit is already packed in container ${membership.container_id}.`
+      : `The unit is already packed in ${unit.packed_in ?? `container ${membership.container_id}`}.`
   }
   if (level.is_gone || level.given_back_at !== null) return "The unit is no longer in stock."
   const [out] = level.out_of_service
@@ -75,7 +76,7 @@ export const reasonNotPackable = (unit: Unit, target: ContainerFacts, moving = f
     )
   const holder = conflicts[0]
   if (holder !== undefined) {
-    const where = holder.opportunity_id === null ? "elsewhere" : `to opportunity ${holder.opportunity_id}`
+    const where = holder.opportunity_id === null ? "elsewhere" : `to ${holderText(holder)}`
     return `The unit is committed ${where} from ${holder.starts_at}.`
   }
   if (container.serialised_item_id === level.id) return "A case cannot be packed into itself."

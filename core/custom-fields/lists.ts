@@ -25,6 +25,7 @@ export const listValueResource = resource({
 export const listNameResource: Resource<typeof list_names, "list_name"> = resource({
   singular: "list_name",
   table: list_names,
+  called: { by: ["name"] },
   filters: ["name", "is_system", "created_at"],
   sorts: ["name", "created_at", "updated_at"],
   includes: { values: { kind: "many", via: "list_name_id", resource: () => listValueResource as Resource } }

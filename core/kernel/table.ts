@@ -65,8 +65,13 @@ export interface Table<F extends Fields = Fields> {
   /** References its columns cannot declare alone: the table they name depends on another column. */
   readonly references: ReadonlyArray<ReferenceByType>
   readonly merged_by: MergedBy | undefined
-  /** Columns that name a row to people: the first that says something does. */
+  /**
+   * Columns that name a row to people: the first that says something does; one that refers to another row gives what
+   * that is called.
+   */
   readonly named_by: ReadonlyArray<string>
+  /** What people call one of its rows. */
+  readonly word: string
   /** How many ids a device leases at once. */
   readonly lease_block_size: number
   readonly occupancy: Occupancy | undefined
@@ -183,6 +188,8 @@ export interface TableOptions {
   readonly merged_by?: MergedBy
   /** Default: `name`, where there is such a column. */
   readonly named_by?: ReadonlyArray<string>
+  /** Where people say otherwise than the interface does; default: the entity in words. */
+  readonly word?: string
   /**
    * Half of it is the least a device leaves the network with: enough for a long evening of quotes and packing. Default
    * 50, for what is rarely made in the field.
@@ -205,6 +212,8 @@ export interface TableOptions {
 const lease_block_size_default = 50
 const namedBy = (fields: Fields, { named_by }: TableOptions): ReadonlyArray<string> =>
   named_by ?? ("name" in fields ? ["name"] : [])
+const wordOf = (name: string, { entity = name.slice(0, -1), word }: TableOptions): string =>
+  word ?? entity.replaceAll("_", " ")
 export interface Stamped extends Fields {
   readonly id: Field<number>
   readonly created_at: Field<string>
@@ -244,6 +253,7 @@ export const table = <F extends Fields>(name: string, fields: F, options: TableO
   references: options.references ?? [],
   merged_by: options.merged_by,
   named_by: namedBy(fields, options),
+  word: wordOf(name, options),
   lease_block_size: options.lease_block_size ?? lease_block_size_default,
   occupancy: options.occupancy,
   bookkeeping: options.bookkeeping ?? [],
@@ -278,6 +288,7 @@ export const plainTable = <F extends Fields>(
   references: options.references ?? [],
   merged_by: options.merged_by,
   named_by: namedBy(columns, options),
+  word: wordOf(name, options),
   lease_block_size: options.lease_block_size ?? lease_block_size_default,
   occupancy: options.occupancy,
   bookkeeping: options.bookkeeping ?? [],

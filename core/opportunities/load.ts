@@ -1,4 +1,5 @@
 /** Reads the state that rules decide on: a fixed number of queries, whatever the number of lines. */
+import { opportunityName } from "./called.ts"
 import { Effect } from "effect"
 import { snapshotsForLines, type LineAtStore } from "../availability/lines-query.ts"
 import { loadStockedProducts } from "../availability/load-products.ts"
@@ -17,7 +18,6 @@ import { surchargeFacts } from "../rates/surcharge-groups.ts"
 import { taxFacts } from "../reference-data/tax.ts"
 import { stock_levels } from "../stock/schema.ts"
 import { stores } from "../stores/stores.ts"
-import { numberText } from "../values/short-text.ts"
 import { linesTakingStock, demandSettings } from "./demands.ts"
 import type { Customer, Opportunity, UnitHold, DecisionState } from "./aggregate.ts"
 import { asset_assignments, dispatched, on_hire } from "./units/schema.ts"
@@ -237,12 +237,6 @@ const loadUnitsOutElsewhere = Effect.fnUntraced(function* (
     out.map((unit) => [unit.stock_level_id, opportunityName(unit.opportunity_id, others.get(unit.opportunity_id))])
   )
 })
-/** `"Gala" (order 12)`. */
-export const opportunityName = (id: number, opportunity: OpportunityRow | undefined): string => {
-  if (opportunity === undefined) return `opportunity ${id}`
-  const kind = opportunity.state === order ? "order" : "quotation"
-  return `"${opportunity.subject}" (${kind} ${numberText(opportunity.number, id)})`
-}
 const holderName = (demand: DemandRow, opportunity: OpportunityRow | undefined): string =>
   opportunity !== undefined
     ? opportunityName(opportunity.id, opportunity)

@@ -165,6 +165,7 @@ const columns = {
 export const opportunities = table("opportunities", columns, {
   entity: "opportunity",
   named_by: ["subject", "number"],
+  word: "order",
   bookkeeping: ["active_version_id"],
   refused_as: { state: ["status"] },
   lease_block_size: 200,

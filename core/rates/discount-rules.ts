@@ -54,6 +54,7 @@ type DiscountRuleRow = RowOf<typeof discount_rules>
 const discountRuleResource = resource({
   singular: "discount_rule",
   table: discount_rules,
+  called: { by: ["name"] },
   filters: ["name", "discount_type", "auto_apply", "is_active", "store_id", "created_at"],
   sorts: ["name", "priority", "created_at"],
   view: (base, row) => ({ ...base, discount_value: showDiscountValue(row.discount_type, row.discount_value) })

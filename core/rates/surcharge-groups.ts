@@ -46,6 +46,7 @@ const surchargeGroupResource = resource({
   singular: "surcharge_group",
   shows: { surcharges: Shown.objects(surcharge_shows) },
   table: surcharge_groups,
+  called: { by: ["name"] },
   filters: ["name", "is_active", "store_id", "created_at"],
   sorts: ["name", "sort_order", "created_at"],
   load: (rows) => surchargesOf(rows.map(({ id }) => id)),

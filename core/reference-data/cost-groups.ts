@@ -14,6 +14,7 @@ export const costGroups: Slice = {
     resource: resource({
       singular: "cost_group",
       table: cost_groups,
+      called: { by: ["name"] },
       filters: ["name", "created_at", "updated_at"],
       sorts: ["name", "created_at", "updated_at"]
     }),

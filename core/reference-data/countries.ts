@@ -49,6 +49,7 @@ export const countriesSlice: Slice = {
     resource: resource({
       singular: "country",
       table: countries,
+      called: { by: ["code", "name"] },
       filters: ["code", "code3", "name", "currency_code", "is_active"],
       sorts: ["code", "name"],
       order: ["name"]

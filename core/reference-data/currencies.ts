@@ -43,6 +43,7 @@ const readOnly: Access = {
 const currencyResource = resource({
   singular: "currency",
   table: currencies,
+  called: { by: ["code", "name"] },
   filters: ["code", "name", "is_enabled"],
   sorts: ["code", "name"],
   order: ["code"]

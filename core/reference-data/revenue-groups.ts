@@ -14,6 +14,7 @@ export const revenueGroups: Slice = {
     resource: resource({
       singular: "revenue_group",
       table: revenue_groups,
+      called: { by: ["name"] },
       filters: ["name", "created_at", "updated_at"],
       sorts: ["name", "created_at", "updated_at"]
     }),

@@ -37,6 +37,7 @@ const taxClasses = (table: ClassTable): Slice =>
     resource: resource({
       singular: table.entity,
       table,
+      called: { by: ["name"] },
       filters: ["name", "is_default", "created_at", "updated_at"],
       sorts: ["name", "created_at", "updated_at"]
     }),
@@ -130,6 +131,7 @@ const rates = crudResource({
   resource: resource({
     singular: "tax_rate",
     table: tax_rates,
+    called: { by: ["name"] },
     filters: ["name", "rate", "is_active", "created_at", "updated_at"],
     sorts: ["name", "rate", "created_at", "updated_at"]
   }),

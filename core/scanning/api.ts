@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { Slice } from "../kernel/catalogue.ts"
 import { command, type DecideContext, type Endpoint, type Input } from "../kernel/endpoint.ts"
-import { boolean, choice, code, integer, longText, ref, text, timestamp, type ValuesOf } from "../kernel/field.ts"
+import { boolean, choice, code, integer, list, longText, ref, text, timestamp, type ValuesOf } from "../kernel/field.ts"
 import { later, withRules } from "../kernel/later.ts"
 import { ok } from "../kernel/resource.ts"
 import * as Shown from "../kernel/answer-schema.ts"
@@ -55,13 +55,16 @@ const wantedOf = (values: Body, { now }: Pick<DecideContext, "now">): Wanted => 
 })
 const shown = {
   scan: Shown.keys({ ...scanned_fields, counts: Shown.keys(count_fields, { nullable: true }) }),
+  meta: Shown.optional(Shown.keys({ warnings: list(text()) })),
   ...dispatchMetaShown
 }
 const answer = ({ _meta, id, scanned }: typeof scanResult.Type, { settings }: Pick<Input, "settings">) =>
   Effect.gen(function* () {
-    const { loadCounts } = yield* scans
+    const { loadCounts, warningsOf } = yield* scans
     const counts = id === 0 ? null : yield* loadCounts(id, settings)
-    return ok({ scan: { ...scanned, counts }, ...dispatchMeta(_meta) })
+    const warnings = yield* warningsOf(scanned)
+    const meta = warnings.length === 0 ? {} : { meta: { warnings } }
+    return ok({ scan: { ...scanned, counts }, ...meta, ...dispatchMeta(_meta) })
   })
 
 const scanning = command("POST", `${path}/{id}/scan`, {

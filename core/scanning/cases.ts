@@ -2,6 +2,7 @@
  * A case that goes out whole (rules/availability 8.6). A kit goes as one piece, and so does its line. What is in a box
  * goes out unit by unit on the lines of the order, all of it or nothing, and stays packed.
  */
+import { holderText } from "../opportunities/called.ts"
 import { Result } from "effect"
 import { caseDemanded, dispatchContainer, endOfDemand, isKit, knownAfter } from "../containers/dispatch-return.ts"
 import { containerDispatched } from "../containers/events.ts"
@@ -82,7 +83,7 @@ export const caseOut = (
     if (holder !== undefined)
       return yield* refuse(
         wanted.field,
-        `${container.name} is promised to order ${holder.opportunity_id} from ${holder.starts_at}.`
+        `${container.name} is promised to ${holderText(holder)} from ${holder.starts_at}.`
       )
     return yield* boxOut(facts, known, wanted, context)
   })

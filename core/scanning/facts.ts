@@ -3,12 +3,12 @@ import { Effect } from "effect"
 import { assetConflicts } from "../availability/assets-query.ts"
 import type { DispatchFacts } from "../containers/dispatch-return.ts"
 import { type ContainerFacts, loadTarget, loadUnits, type Unit } from "../containers/facts.ts"
-import type { DemandRow } from "../demands/schema.ts"
 import type { Failure } from "../kernel/failure.ts"
 import { lockStreams } from "../kernel/engine.ts"
 import type { Settings } from "../kernel/settings.ts"
 import { Store } from "../kernel/store/store.ts"
 import type { DecisionState } from "../opportunities/aggregate.ts"
+import { type HeldDemand, withHolders } from "../opportunities/called.ts"
 import { loadDecisionState } from "../opportunities/load.ts"
 import type { OpportunityRow } from "../opportunities/schema.ts"
 import { type ContainerRow, containers } from "../packing/schema.ts"
@@ -22,7 +22,7 @@ export interface CaseFacts {
   /** Everything packed in it, by stock level. */
   readonly units: ReadonlyMap<number, Unit>
   readonly housing: DispatchFacts["housing"]
-  readonly housing_demands: ReadonlyArray<DemandRow>
+  readonly housing_demands: ReadonlyArray<HeldDemand>
   /** Containers packed in it. */
   readonly nested: ReadonlyArray<ContainerRow>
 }
@@ -34,7 +34,7 @@ export interface ScanFacts {
   readonly unit: Unit | undefined
   readonly around: ContainerFacts | undefined
   /** Demands on the case of that container: it may be promised to an order. */
-  readonly around_demands: ReadonlyArray<DemandRow>
+  readonly around_demands: ReadonlyArray<HeldDemand>
   readonly as_case: CaseFacts | undefined
 }
 
@@ -63,10 +63,13 @@ export const lockNamed = Effect.fnUntraced(function* (
 const demandsOnCase = (container: ContainerRow, until: string | null, now: string) =>
   container.serialised_item_id === null
     ? Effect.succeed([])
-    : assetConflicts(
-        [container.serialised_item_id],
-        { from: now, to: until === null || until < now ? openEnd : until },
-        now
+    : Effect.flatMap(
+        assetConflicts(
+          [container.serialised_item_id],
+          { from: now, to: until === null || until < now ? openEnd : until },
+          now
+        ),
+        withHolders
       )
 
 const loadCase = Effect.fnUntraced(function* (

@@ -42,5 +42,15 @@ export const scanResult = Shown.keys({
   _meta: Shown.keys(dispatch_meta_fields, { nullable: true })
 })
 
-/** Pieces of an order: how many it asks for, and how many of them are packed, have gone out and are back. */
-export const count_fields = { asked: integer(), packed: integer(), out: integer(), back: integer(), to_go: integer() }
+/**
+ * Pieces of an order: how many it asks for, and how many of them are packed, have gone out and are back; `lost` are
+ * those of `back` that were checked in as missing and have not been found since.
+ */
+export const count_fields = {
+  asked: integer(),
+  packed: integer(),
+  out: integer(),
+  back: integer(),
+  lost: integer(),
+  to_go: integer()
+}

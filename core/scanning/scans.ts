@@ -8,7 +8,7 @@ import { asset_assignments, dispatched, on_hire } from "../opportunities/units/s
 import { type Found, lookUp, unitById, unitWith } from "./codes.ts"
 import { containerOf, loadScan, lockNamed } from "./facts.ts"
 
-export { loadCounts } from "./counts.ts"
+export { loadCounts, warningsOf } from "./counts.ts"
 export { scanIn, scanOut } from "./decide.ts"
 
 type Asking = Pick<Input, "now" | "settings">

@@ -1,4 +1,5 @@
 /** A unit goes out: allocated where it has to be, prepared and booked out, taken out of the case it is in. */
+import { holderText } from "../opportunities/called.ts"
 import { Result } from "effect"
 import { isPackedUnitHeld } from "../availability/line-demands.ts"
 import { endsWhenEmpty } from "../containers/booking.ts"
@@ -243,7 +244,7 @@ const takingOut = (
   if (promised !== undefined)
     return refuse(
       field,
-      `${labelOf(unit.level)} belongs in ${container.name}, which is promised to order ${promised.opportunity_id} ` +
+      `${labelOf(unit.level)} belongs in ${container.name}, which is promised to ${holderText(promised)} ` +
         `from ${promised.starts_at}; take another unit.`
     )
   const reason = scannedOutReason(orderWords(known), [unit.level])

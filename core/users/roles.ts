@@ -19,6 +19,7 @@ export const roleResource = resource({
   singular: "role",
   shows: { cost_visibility: boolean() },
   table: roles,
+  called: { by: ["name"] },
   filters: ["name", "is_system", "level", "created_at"],
   sorts: ["name", "level", "sort_order", "created_at"],
   order: ["sort_order"],

@@ -22,6 +22,8 @@ export const clockText = (instant: string | null, zone: string, date: string): s
 /** The same without the date: `Sun 13:57` says enough on a wall. */
 export const wallText = (instant: string | null, zone: string, date: string): string =>
   clockText(instant, zone, date).replace(/^([A-Z][a-z]{2}) \d+ [A-Z][a-z]{2} /, "$1 ")
-/** Order numbers without their leading zeros. */
+/** A document's number as people say it: `0000000009` is 9. One with letters stays. */
+export const spokenNumber = (number: string): string => number.replace(/^0+(?=\d+$)/, "")
+/** Where it has no number yet, its id. */
 export const numberText = (number: string | null, id: number): string =>
-  number === null ? `id ${id}` : number.replace(/^0+(?=\d)/, "")
+  number === null ? `id ${id}` : spokenNumber(number)

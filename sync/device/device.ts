@@ -10,7 +10,7 @@ import { catalogue } from "../../core/catalogue.ts"
 import type { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import { attachments } from "../../core/attachments/schema.ts"
 import type { Failure, Request } from "../../core/kernel/endpoint.ts"
-import { bodyOf, Rejection, statusOf } from "../../core/kernel/rejection.ts"
+import { Rejection } from "../../core/kernel/rejection.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
 import { roles, users } from "../../core/users/schema.ts"
@@ -19,6 +19,7 @@ import { decodeEnrolment } from "../protocol/answers.ts"
 import { BundleError } from "../protocol/bundle-format.ts"
 import { newSeed, publicKeyOf } from "../protocol/signature.ts"
 import { layer as sqliteLayer } from "../sqlite/client.ts"
+import { asAnswer, refusalAnswer } from "./answer.ts"
 import type { Device, SyncStatus } from "./device-types.ts"
 import {
   DeviceFailure,
@@ -290,10 +291,16 @@ const deviceOver = (parts: DeviceParts): Device => {
  * (`recorded_n`): it is recorded, and asking again would record it twice.
  */
 const askOver =
-  ({ folder, outbox, replica, run }: DeviceParts): Device["ask"] =>
+  ({ folder, outbox, profile, replica, run }: DeviceParts): Device["ask"] =>
   async ({ files: sources, ...request }, options) => {
     const before = request.method === "GET" ? undefined : outbox.lastN()
-    const ask = (whole: Request): Promise<QueryResult> => run(asAnswer(replica.ask(whole, options?.plan ?? false)))
+    const ask = async (whole: Request): Promise<QueryResult> => {
+      const answer = await run(asAnswer(replica.ask(whole, options?.plan ?? false)))
+      if (answer.events === undefined) return answer
+      const { wishOfRequest } = await import("./resolutions/planned.ts")
+      const wish = await run(wishOfRequest(whole, profile.user_id, new Date().toISOString()))
+      return wish === undefined ? answer : { ...answer, wish }
+    }
     try {
       if (sources === undefined) return await ask(request)
       const files = keepFiles(folder, sources)
@@ -375,16 +382,6 @@ const statusOver = async ({ outbox, replica, run }: DeviceParts, profile: Profil
     held: outbox.byState("held").length
   }
 }
-
-const asAnswer = <R>(effect: Effect.Effect<QueryResult, Failure, R>): Effect.Effect<QueryResult, Failure, R> =>
-  Effect.catch(effect, (failure): Effect.Effect<QueryResult, Failure, R> =>
-    failure instanceof Rejection ? Effect.succeed(refusalAnswer(failure)) : Effect.fail(failure)
-  )
-const refusalAnswer = (failure: Rejection): QueryResult => ({
-  status: statusOf[failure.kind],
-  body: { ...bodyOf(failure) },
-  ...(failure.headers === undefined ? {} : { headers: failure.headers })
-})
 
 /** The device's user as the replica knows them now. Fails before the first fill. */
 const viewerHere = (profile: Profile): Effect.Effect<Viewer, Failure, Store> =>

@@ -122,11 +122,17 @@ describe("how old an answer of the replica is", () => {
     [5 * 3600, "5 h ago"],
     [72 * 3600, "3 days ago"]
   ] as const)("after %i seconds: %s", (seconds, expected) => {
-    const text = asOfText(new Date(now - seconds * 1_000).toISOString(), now)
+    const text = asOfText(new Date(now - seconds * 1_000).toISOString(), now, "America/New_York")
     if (expected === undefined) expect(text).toBeUndefined()
     else expect(text).toMatch(new RegExp(`^As of (\\d{4}-\\d{2}-\\d{2} )?\\d{2}:\\d{2}, ${expected}$`))
   })
+  it("is told on the store's clock, with the day where that is another there", () => {
+    const text = (synced_at: string, zone?: string) => asOfText(synced_at, now, zone)
+    expect(text("2026-07-01T11:30:00.000Z", "America/New_York")).toBe("As of 07:30, 30 min ago")
+    expect(text("2026-07-01T03:30:00.000Z", "America/New_York")).toBe("As of 2026-06-30 23:30, 8 h ago")
+    expect(text("2026-07-01T11:30:00.000Z")).toBe("As of 11:30Z, 30 min ago")
+  })
   it("is not told of a replica that has never synced", () => {
-    expect(asOfText(null, now)).toBeUndefined()
+    expect(asOfText(null, now, undefined)).toBeUndefined()
   })
 })

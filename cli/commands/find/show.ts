@@ -96,13 +96,19 @@ const printFound = (context: CommandContext, found: JsonObject): void => {
     // A code that is just this stands above what merely holds it.
     .toSorted((one, other) => Number(hasExact(other.rows)) - Number(hasExact(one.rows)))
   for (const { kind, rows } of lists) {
+    const shown = context.terminal.is_tty ? columnsFor(kind, rows) : columns[kind]
     if (context.terminal.is_tty) {
       context.print(`${styled(context.terminal.colour, "bold", search_kinds[kind])}\n`)
-      context.print(`${tableText(columns[kind], rows, context.terminal)}\n`)
-    } else context.print(tableText([{ title: "", of: () => kind }, ...columns[kind]], rows, context.terminal))
+      context.print(`${tableText(shown, rows, context.terminal)}\n`)
+    } else context.print(tableText([{ title: "", of: () => kind }, ...shown], rows, context.terminal))
     if (more.has(kind))
       context.note(`More ${search_kinds[kind].toLowerCase()} match; say another word, or --limit 100.`)
   }
   if (lists.length === 0) context.note("Nothing is found.")
 }
+/** Orders of several stores may have one number: then it is told of which store each is. */
+const columnsFor = (kind: SearchKind, rows: ReadonlyArray<JsonObject>): ReadonlyArray<Column> =>
+  kind === "orders" && new Set(rows.map((row) => row["store_name"])).size > 1
+    ? [...columns[kind], column("store_name", "STORE")]
+    : columns[kind]
 const hasExact = (rows: ReadonlyArray<JsonObject>): boolean => rows.some(({ is_exact }) => is_exact === true)

@@ -5,8 +5,9 @@ import { cost_type_labels } from "../../../core/opportunities/money/schema.ts"
 import { transaction_type_labels } from "../../../core/opportunities/child-columns.ts"
 import { version_statuses, version_types } from "../../../core/opportunities/versions/schema.ts"
 import { states, statuses, statusNamed } from "../../../core/opportunities/status/statuses.ts"
+import { spokenNumber } from "../../../core/values/short-text.ts"
 import { formatMoney } from "../../../core/values/money.ts"
-import { rowIn, rowsIn } from "../../answers.ts"
+import { rowIn, rowsIn, rowsOr } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { resolveStore } from "../../resolve-id.ts"
 import { bodyText } from "../../output/body.ts"
@@ -25,7 +26,7 @@ export const showHistory = async (context: CommandContext, path: string, flags: 
       ? await wholeList(context, `${path}/activity`, query)
       : await context.read(`${path}/activity`, query)
   if (context.options.json === true) return context.printJson(body)
-  const opportunity = rowIn(await context.read(path), "opportunity")
+  const opportunity = rowIn(await context.read(path, [["include", "items,member,store"]]), "opportunity")
   const { zone } = await resolveStore(
     context,
     opportunity["store_id"] === null ? undefined : String(opportunity["store_id"])
@@ -95,6 +96,16 @@ const codes: { readonly [key: string]: { readonly [code: number]: string } } = {
   version_type: version_types,
   condition: condition_labels
 }
+/** What the rows are called that values of this key name; undefined where they name none that the order holds. */
+const namesOf = (opportunity: JsonObject, key: string): ReadonlyMap<Json, string> | undefined => {
+  const lines = rowsOr(opportunity["items"])
+  if (key === "item_id" || key === "opportunity_item_id" || key === "lines_followed" || key === "lines_kept")
+    return new Map(lines.map(({ id = null, name = null }) => [id, cellText(name)]))
+  if (key === "product_id") return new Map(lines.map(({ item_id = null, name = null }) => [item_id, cellText(name)]))
+  const [of] = /^(member|store)(?=_id$)/.exec(key) ?? []
+  const row = of === undefined ? undefined : opportunity[of]
+  return isJsonObject(row) ? new Map([[row["id"] ?? null, cellText(row)]]) : undefined
+}
 /** Values for people: amounts in the order's currency, codes by their labels, times on the store's clock. */
 const wordsFor = (opportunity: JsonObject, entries: ReadonlyArray<JsonObject>) => {
   const currency = String(opportunity["currency_code"] ?? "GBP")
@@ -115,6 +126,12 @@ const wordsFor = (opportunity: JsonObject, entries: ReadonlyArray<JsonObject>) =
   }
   return (at: number, key: string, value: Json, zone: string): string => {
     if (value === null || (Array.isArray(value) && value.length === 0)) return ""
+    if (key === "number" && typeof value === "string") return spokenNumber(value)
+    const named = namesOf(opportunity, key)
+    if (named !== undefined)
+      return (Array.isArray(value) ? value : [value])
+        .map((id: Json) => named.get(id) ?? `id ${cellText(id)}`)
+        .join(", ")
     if (typeof value === "number" && Number.isSafeInteger(value)) {
       if (amounts.has(key)) return formatMoney(value, currency)
       if (key === "status") {

@@ -12,6 +12,7 @@ import {
 import { rowIn } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { CliError, exit_codes, missingFlagError, usageError } from "../../exit-codes.ts"
+import { order_parts } from "../../output/order.ts"
 import { notePending, printAnswer } from "../../output/print.ts"
 import { type Flags, textFlag } from "../../program.ts"
 import { opportunityPath, showOpportunity } from "./show.ts"
@@ -78,7 +79,12 @@ const headerOf = (row: JsonObject): { readonly state: number; readonly status: n
 
 const move = async (context: CommandContext, path: string, step: Step, reason: string | undefined): Promise<void> => {
   const body = reason === undefined ? step.body : { ...step.body, reason }
-  const answer = await context.ask({ method: "POST", path: `${path}/${step.operation}`, body })
+  const answer = await context.ask({
+    method: "POST",
+    path: `${path}/${step.operation}`,
+    query: [["include", order_parts]],
+    body
+  })
   if (context.options.plan === true) return printAnswer(context, answer)
   await showOpportunity(context, path)
   notePending(context, answer)

@@ -2,6 +2,7 @@
 import { rowIn } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { usageError } from "../../exit-codes.ts"
+import { order_parts } from "../../output/order.ts"
 import { notePending, noteWarnings, printAnswer, warningsIn } from "../../output/print.ts"
 import type { Flags } from "../../program.ts"
 import { opportunityPath, showOpportunity } from "../orders/show.ts"
@@ -27,7 +28,7 @@ export const convert = async (
   ]
   if (to === "order" && !(await agreed(context, path, flags))) throw usageError("Nothing was changed.")
   for (const [at, step] of steps.entries()) {
-    const answer = await context.ask({ method: "POST", ...step })
+    const answer = await context.ask({ method: "POST", query: [["include", order_parts]], ...step })
     // Of two steps only the first can be planned: the second is decided on what the first records.
     if (context.options.plan === true) return printAnswer(context, answer)
     if (at === steps.length - 1) {

@@ -3,6 +3,7 @@ import type { QueryResult } from "../../../sync/device/device.ts"
 import { rowIn } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { missingFlagError, usageError } from "../../exit-codes.ts"
+import { order_parts } from "../../output/order.ts"
 import { notePending, noteWarnings, printAnswer, warningsIn } from "../../output/print.ts"
 import { readMoment } from "../../parse-time.ts"
 import { type Flags, listFlag, textFlag } from "../../program.ts"
@@ -42,7 +43,12 @@ export const newQuote = async (context: CommandContext, _args: ReadonlyArray<str
     member_id: customer?.member_id ?? (await memberGiven("member")),
     venue_id
   })
-  const made = await context.ask({ method: "POST", path: "/api/v1/opportunities", body })
+  const made = await context.ask({
+    method: "POST",
+    path: "/api/v1/opportunities",
+    query: [["include", order_parts]],
+    body
+  })
   if (context.options.plan === true) return printAnswer(context, made)
   const path = `/api/v1/opportunities/${String(rowIn(made.body, "opportunity")["id"])}`
   // One command after another: each is decided on what the one before made.

@@ -1,9 +1,10 @@
 /** What a scan asks of the API, and its answer in words. One code is one command: all of it is done, or nothing. */
-import type { JsonObject } from "../../../core/kernel/json.ts"
+import { isJsonObject, type JsonObject } from "../../../core/kernel/json.ts"
 import type { QueryResult } from "../../../sync/device/device.ts"
 import { numberOrNull, rowIn, rowsOr, textOrNull } from "../../answers.ts"
 import { ScanQuestion, type ScanResult } from "../../codes.ts"
 import type { ApiRequest, CommandContext } from "../../context.ts"
+import { noteWarnings } from "../../output/print.ts"
 import type { CliError } from "../../exit-codes.ts"
 
 /** The request for one code. `path`: of the order, undefined to check in on whichever has it. */
@@ -19,7 +20,10 @@ export const scanRequest = (
 
 /** The answer in words; a refusal is thrown, one about a seal as the question whether to break it. */
 export const scanned = async (context: CommandContext, asked: ApiRequest, answer: QueryResult): Promise<ScanResult> => {
-  if (answer.status < 400) return resultOf(rowIn(answer.body, "scan"))
+  if (answer.status < 400) {
+    noteWarnings(context, answer.body)
+    return resultOf(rowIn(answer.body, "scan"))
+  }
   const error: CliError = (await import("../../response-errors.ts")).responseError(answer)
   if (error.errors?.["break_seal"] === undefined || context.options.plan === true) throw error
   const body = { ...(asked.body as JsonObject), break_seal: true }
@@ -35,8 +39,10 @@ export const scanOne = async (context: CommandContext, asked: ApiRequest): Promi
 const resultOf = (scan: JsonObject): ScanResult => {
   const asset_id = numberOrNull(scan["stock_level_id"])
   const progress = progressOf(scan)
+  const kind = String(scan["kind"])
   return {
     done: wordsOf(scan),
+    kind,
     ...(asset_id === null ? {} : { asset_id }),
     ...(progress === undefined ? {} : { progress }),
     about: {
@@ -72,16 +78,17 @@ const caseWords = ({ left, name, seal_broken }: JsonObject): string => {
   return `${String(name)}${also.length === 0 ? "" : ` (${also.join("; ")})`}`
 }
 /**
- * `7 of 12 out, 5 to go`; `3 of 7 back, 4 still out`. Once all that went out is back, the order holds nothing
+ * `7 of 12 out, 5 to go`; `3 of 7 back, 1 lost, 3 still out`. Once all that went out is back, the order holds nothing
  * more: what never went out is told then.
  */
 const progressOf = ({ counts, direction }: JsonObject): string | undefined => {
-  if (typeof counts !== "object" || counts === null || Array.isArray(counts)) return undefined
-  const { asked, back, out, to_go } = counts as { readonly [name: string]: number }
+  if (!isJsonObject(counts)) return undefined
+  const of = (key: string): number => Number(counts[key] ?? 0)
+  const [asked, back, lost, out, to_go] = [of("asked"), of("back"), of("lost"), of("out"), of("to_go")] as const
   if (direction === "out") return `${out} of ${asked} out, ${to_go} to go`
-  const still_out = Number(out) - Number(back)
+  const came = [`${back - lost} of ${out} back`, ...(lost > 0 ? [`${lost} lost`] : []), `${out - back} still out`]
   return (
-    `${back} of ${out} back, ${still_out} still out` +
-    (still_out > 0 || Number(to_go) === 0 ? "" : `; ${to_go} of ${asked} never went out and will not be held any more`)
+    came.join(", ") +
+    (out > back || to_go === 0 ? "" : `; ${to_go} of ${asked} never went out and will not be held any more`)
   )
 }

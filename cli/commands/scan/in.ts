@@ -19,9 +19,9 @@ export const unfitOf = (flags: Flags): JsonObject => {
   return { condition, ...(note === undefined ? {} : { damage_notes: note }) }
 }
 
-/** What becomes of a unit that is checked in so. */
+/** What becomes of units and of so many of a bulk product that are checked in so. */
 export const withState = (result: ScanResult, { condition }: JsonObject): ScanResult =>
-  result.asset_id === undefined || typeof condition !== "number"
+  (result.asset_id === undefined && result.kind !== "bulk") || typeof condition !== "number"
     ? result
     : { ...result, done: `${result.done}, ${condition === missing ? "lost" : "in quarantine"}` }
 
@@ -49,7 +49,7 @@ export const withPhotos = async (
 ): Promise<ScanResult> => {
   if (photos.length === 0 || result.asset_id === undefined) return result
   try {
-    await attachPhotos(context, result.asset_id, photos)
+    if (context.options.plan !== true) await attachPhotos(context, result.asset_id, photos)
   } catch (error) {
     if (!(error instanceof CliError)) throw error
     throw new CliError(error.code, `${result.done} is checked in, but its photo was not attached: ${error.message}`)

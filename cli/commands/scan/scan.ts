@@ -1,5 +1,6 @@
 /** `scan`: books out and checks in by code, each committed on its own, all of it or nothing. */
 import { type Command, Option } from "commander"
+import { objectBody } from "../../answers.ts"
 import { scanCodes } from "../../codes.ts"
 import { linesOf } from "../../input.ts"
 import { listFlag, repeatable, textFlag, withAction } from "../../program.ts"
@@ -56,7 +57,10 @@ export const declare = (program: Command): void => {
           await requirePhotographed(context, code, photos)
           return withPhotos(context, withState(await scanOne(context, asked), unfit), photos)
         },
-        planned: (asked, answer) => scanned(context, asked, answer)
+        planned: async (asked, answer) => {
+          await requirePhotographed(context, String(objectBody(asked.body)["code"]), photos)
+          return withPhotos(context, withState(await scanned(context, asked, answer), unfit), photos)
+        }
       })
     }
   )

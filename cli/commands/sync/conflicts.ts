@@ -1,12 +1,13 @@
 /** `sync conflicts` and `sync report`: what was refused and why, what was merged, what came out otherwise. */
 import type { Json, JsonObject } from "../../../core/kernel/json.ts"
+import { spokenNumber } from "../../../core/values/short-text.ts"
 import type { Conflict, NamedReport } from "../../../sync/device/device.ts"
-import { plainJson } from "../../answers.ts"
+import { isRows, plainJson } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { exit_codes, refusePlan } from "../../exit-codes.ts"
 import { column, tableText } from "../../output/table.ts"
 import { styled, type Terminal } from "../../output/terminal.ts"
-import { cellText, oneLine, minuteText, sentenceText } from "../../output/text.ts"
+import { cellText, oneLine, minuteText, sentenceText, toType } from "../../output/text.ts"
 import type { Flags } from "../../program.ts"
 import { factsFor } from "./facts.ts"
 
@@ -49,7 +50,7 @@ const changeText = ({ event, field, from, to }: Conflict["changes"][number], tol
   field === null
     ? actionWords(event)
     : field === "held_by"
-      ? `held by ${told(to)}`
+      ? heldText(told(to))
       : `${words(field)}: ${told(from)} → ${told(to)}`
 
 const shown = (value: Json, zone?: string): string =>
@@ -58,6 +59,8 @@ const shown = (value: Json, zone?: string): string =>
 const apart = (value: Json = null, other: Json = null, zone?: string): string =>
   shown(value, zone) === shown(other, zone) ? cellText(value) : shown(value, zone)
 const words = (name: string): string => name.replaceAll("_", " ")
+/** `15 by order 12 Gala from …`: of goods that are counted, how many. */
+const heldText = (by: string): string => (/^\d+ by /.test(by) ? by.replace(" by ", " held by ") : `held by ${by}`)
 /** `product.updated` → updated */
 const actionWords = (event: string): string => words(event.slice(event.indexOf(".") + 1))
 
@@ -71,7 +74,8 @@ export const conflictText = (
   const reasons = Object.entries(error.errors ?? {}).flatMap(([field, texts]) =>
     texts.filter((text) => text !== error.message).map((text) => `   ${field}: ${sentenceText(text, zone)}`)
   )
-  const width = Math.max(0, ...ways_out.map(({ command }) => command.length))
+  const ways = ways_out.map(({ command, says }) => ({ command: toType(command, zone), says: sentenceText(says, zone) }))
+  const width = Math.max(0, ...ways.map(({ command }) => command.length))
   return [
     `${styled(context.terminal.colour, "bold", oneLine(`${n}  ${intent}`))}  ${dim(`${name}, recorded ${minuteText(issued_at, zone)}`)}`,
     `   Refused: ${sentenceText(error.message, zone)}`,
@@ -88,7 +92,7 @@ export const conflictText = (
         ]),
     ...(held.length === 0 ? [] : ["   Waiting for it:", ...held.map((one) => `     ${one.n}  ${one.name}`)]),
     "   Ways out:",
-    ...ways_out.map(({ command, says }) => `     ${command.padEnd(width)}  ${dim(sentenceText(says, zone))}`)
+    ...ways.map(({ command, says }) => `     ${command.padEnd(width)}  ${dim(says)}`)
   ]
 }
 
@@ -131,6 +135,8 @@ const reportLine = ({ n, kind, what, field, here = null, there = null, who }: Js
   const named = words(String(field))
   if (kind === "merged")
     return `${of}${named} is ${shown(here, zone)} as you set it; ${who} had set ${shown(there, zone)} meanwhile.`
+  // How many entries a list has says nothing of what they are.
+  if (isRows(there) && isRows(here)) return `${of}${named} is not as it was shown here.`
   if (field !== null) return `${of}${named} is ${apart(there, here, zone)}; ${apart(here, there, zone)} was shown here.`
   const deed = (by: Json): string => deeds[String(by)] ?? String(by)
   if (here === null) return `${of}the server ${deed(there)} it; nothing of that was shown here.`
@@ -141,9 +147,7 @@ const reportLine = ({ n, kind, what, field, here = null, there = null, who }: Js
 const whoseText = ({ customer, order, subject, what }: JsonObject): string => {
   const named = subject === null || String(what).includes(String(subject))
   const parts = [
-    ...(named
-      ? []
-      : [`order ${String(order ?? "").replace(/^0+(?=\d)/, "")} ${String(subject)}`.replace("order  ", "order ")]),
+    ...(named ? [] : [`order ${spokenNumber(String(order ?? ""))} ${String(subject)}`.replace("order  ", "order ")]),
     ...(customer === null ? [] : [String(customer)])
   ]
   return parts.length === 0 ? "" : ` (${parts.join(", ")})`

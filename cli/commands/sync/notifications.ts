@@ -3,7 +3,7 @@ import type { WatchEvent } from "../../../sync/device/watch.ts"
 import type { FollowEnd, Notification } from "../../../sync/notification-stream.ts"
 import type { CommandContext } from "../../context.ts"
 import { styled } from "../../output/terminal.ts"
-import { oneLine } from "../../output/text.ts"
+import { oneLine, secondText } from "../../output/text.ts"
 
 /** One's own doings, and what was read elsewhere already, are in the inbox: nobody is told of them. */
 export const isTold = ({ is_own, read_at }: Notification): boolean => !is_own && read_at === null
@@ -14,9 +14,8 @@ export const tellNotification = (context: CommandContext, { body, shown, title }
   if (context.options.json === true) return context.printJsonLine({ at, event: "notification", notification: shown })
   context.ring()
   const text = body === null ? title : `${title}: ${body}`
-  context.print(
-    `${context.terminal.is_tty ? styled(context.terminal.colour, "dim", at.slice(11, 19)) : at} ${oneLine(text)}\n`
-  )
+  const { colour, is_tty, zoneOf } = context.terminal
+  context.print(`${is_tty ? styled(colour, "dim", secondText(at, zoneOf?.({}))) : at} ${oneLine(text)}\n`)
 }
 
 /** A token that may not listen is said once; a server without the stream is as before. */

@@ -84,7 +84,7 @@ const run = async (context: CommandContext): Promise<number> => {
         `Fetched ${report.pulled_events} events, up to ${report.position}. ` +
         `Server: ${device.profile.url}.`
     )
-    for (const line of reportLines(await device.named(reports))) context.note(`  ${line}`)
+    for (const line of reportLines(await device.named(reports), context.terminal.zoneOf)) context.note(`  ${line}`)
     if (held > 0)
       context.note(`${held} ${held === 1 ? "command waits" : "commands wait"} for a conflict to be settled.`)
     if (report.conflicts > 0)

@@ -10,7 +10,7 @@ import { objectBody, plainJson } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { CliError, exit_codes, refusePlan, usageError } from "../../exit-codes.ts"
 import { styled } from "../../output/terminal.ts"
-import { oneLine } from "../../output/text.ts"
+import { oneLine, secondText, sentenceText } from "../../output/text.ts"
 import { stopOnSignals } from "../../stop-signals.ts"
 
 export const withWatch = (sync: Command): Command =>
@@ -157,8 +157,12 @@ const teller =
     const at = new Date().toISOString()
     if (context.options.json === true) return context.printJsonLine({ at, ...objectBody(plainJson(event)) })
     if (event.event === "conflict") context.ring()
+    const { colour, is_tty, zoneOf } = context.terminal
+    const zone = zoneOf?.({})
     context.print(
-      `${context.terminal.is_tty ? styled(context.terminal.colour, "dim", at.slice(11, 19)) : at} ${oneLine(sentence(event, device))}\n`
+      is_tty
+        ? `${styled(colour, "dim", secondText(at, zone))} ${sentenceText(sentence(event, device), zone)}\n`
+        : `${at} ${oneLine(sentence(event, device))}\n`
     )
   }
 const counted = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`

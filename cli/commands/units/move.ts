@@ -46,7 +46,9 @@ export const moveUnits = async (
       context.note(oneLine(`✗ ${code}: ${error.message}`))
     }
   }
-  if (context.options.json === true && context.options.plan !== true)
+  if (context.options.plan === true) {
+    if (context.options.json !== true) context.note("Planned only; nothing was written.")
+  } else if (context.options.json === true)
     context.printJson({ units: done, ...(failed.length === 0 ? {} : { failed }) })
   return worst
 }
@@ -97,7 +99,7 @@ const datesOf = async (context: CommandContext, asset: Asset, flags: Flags): Pro
   }
 }
 
-/** Moves one unit and says what became of it; undefined where it was only planned. */
+/** Moves one unit and says what became of it, or would; undefined where a plan was printed for a program. */
 const moveOne = async (
   context: CommandContext,
   move: Move,
@@ -105,7 +107,7 @@ const moveOne = async (
   body: JsonObject
 ): Promise<JsonObject | undefined> => {
   const answer = await context.ask({ method: "POST", path: `/api/v1/stock_levels/${asset.id}/${move}`, body })
-  if (answer.events !== undefined) {
+  if (answer.events !== undefined && context.options.json === true) {
     await printAnswer(context, answer)
     return undefined
   }
@@ -140,6 +142,11 @@ const inWords = (move: Move, level: JsonObject, record: JsonObject, zone: string
 
 /** A command of its own, with permissions of its own: the unit's state holds whatever becomes of the charge. */
 const chargeFor = async (context: CommandContext, asset: Asset, record: JsonObject, amount: string): Promise<void> => {
+  // The record that it is charged by is not there yet.
+  if (context.options.plan === true)
+    return context.note(
+      oneLine(`Would charge ${amount === "replacement" ? "the replacement" : amount} for ${asset.label}.`)
+    )
   try {
     await context.ask({
       method: "POST",

@@ -115,7 +115,7 @@ const redactOutcome = (
     const isSeen = table === undefined ? undefined : columnsSeen(table, row.key)
     if (table === undefined || isSeen === undefined) return undefined
     const is_named = table.named_by.every(isSeen)
-    return { isSeen, is_named, label: is_named ? row : { ...row, name: null } }
+    return { isSeen, is_named, label: is_named ? row : { ...row, name: null, number: null } }
   }
   const renamed = (actor: Actor | null): Actor | null => {
     const name = actor === null ? undefined : erased.nameOf(actor)

@@ -92,7 +92,7 @@ const changesOf = Effect.fnUntraced(function* (
     return held === undefined ? [] : [{ is_relevant: true, change: { ...about, ...whole, ...held } }]
   }
   if (is_own && (touch.op !== "update" || columns["deleted_at"])) {
-    const row = yield* rowLabel(touch, columns, seen)
+    const row = yield* rowLabel(context, touch, columns, seen)
     return [{ is_relevant: touch.op !== "insert", change: { ...about, ...whole, row } }]
   }
   const found: Array<FoundChange> = []
@@ -107,7 +107,7 @@ const changesOf = Effect.fnUntraced(function* (
       is_relevant: !is_own || scope.isAbout(table, column),
       change: {
         ...about,
-        row: yield* rowLabel(touch, columns, seen),
+        row: yield* rowLabel(context, touch, columns, seen),
         field: column,
         from: describeValue(context, table, column, before, around),
         to: describeValue(context, table, column, columns[column], around)
@@ -219,7 +219,7 @@ const tableOf = ({ columns }: Table, column: string): string | undefined => {
 
 /** What a row of a table with an occupancy holds, for whom and how long; undefined where it is held for nobody. */
 const holdingOf = Effect.fnUntraced(function* (
-  { catalogue }: DescriptionContext,
+  context: DescriptionContext,
   table: Table,
   occupancy: Occupancy,
   row: AnyRow
@@ -229,7 +229,7 @@ const holdingOf = Effect.fnUntraced(function* (
     const key = row[column] ?? null
     return name === undefined || key === null
       ? Effect.undefined
-      : rowLabel({ table: catalogue.table(name), key: key as Key })
+      : rowLabel(context, { table: context.catalogue.table(name), key: key as Key })
   }
   const thing = yield* labelOf(occupancy.thing)
   const held = thing ?? (yield* labelOf(occupancy.kind))

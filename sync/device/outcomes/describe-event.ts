@@ -52,16 +52,31 @@ export const describeValue = (
  * The row by what it is called now or, once it is deleted, was called in the first of `earlier` versions that is known.
  */
 export const rowLabel = Effect.fnUntraced(function* (
+  { catalogue }: DescriptionContext,
   { table, key }: Pick<RowTouch, "table" | "key">,
   ...earlier: ReadonlyArray<AnyRow | undefined>
 ) {
   const store = yield* Store
   const row: AnyRow | undefined = (yield* store.get(table, key)) ?? earlier.find((one) => one !== undefined)
-  const name = table.named_by
-    .map((column) => row?.[column])
-    .find((value): value is string => typeof value === "string" && value !== "")
-  return { table: table.name, key, name: name ?? null } satisfies RowLabel
+  const number = textIn(row, "number")
+  const label = { table: table.name, key, ...(number === null ? {} : { number }) }
+  for (const column of table.named_by) {
+    const type = table.columns[column]?.type
+    const id = row?.[column]
+    const name =
+      type?.kind !== "ref"
+        ? textIn(row, column)
+        : typeof id === "number"
+          ? textIn(yield* store.get(catalogue.table(type.table), id), "name")
+          : null
+    if (name !== null) return { ...label, name } satisfies RowLabel
+  }
+  return { ...label, name: null } satisfies RowLabel
 })
+const textIn = (row: AnyRow | undefined, column: string): string | null => {
+  const value = row?.[column]
+  return typeof value === "string" && value !== "" ? value : null
+}
 export const actorOf = Effect.fnUntraced(function* ({ actor_id }: StoredEvent) {
   if (actor_id === null) return null
   const user = yield* (yield* Store).get(users, actor_id)

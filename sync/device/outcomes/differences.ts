@@ -93,7 +93,7 @@ export const overwrittenFields = Effect.fnUntraced(function* (
             // Custom fields are kept as answers give them.
             field.includes(".") ? ((value ?? null) as Json) : describeValue(context, touch.table, field, value, around)
           overwritten.set(place, {
-            row: yield* rowLabel(touch),
+            row: yield* rowLabel(context, touch),
             field,
             was: described(was),
             theirs: described(theirs),
@@ -165,7 +165,7 @@ const comparison = Effect.fnUntraced(function* (
   const found: Array<ValueDifference> = []
   for (const [key, { touch }] of new Map([...here, ...there])) {
     const [mine, theirs] = [here.get(key), there.get(key)]
-    const row = yield* rowLabel(touch, mine?.columns, theirs?.columns)
+    const row = yield* rowLabel(context, touch, mine?.columns, theirs?.columns)
     if (isMadeOrDeletedOnce(mine, theirs))
       found.push({ row, field: null, here: mine?.op ?? null, there: theirs?.op ?? null })
     else {
@@ -215,6 +215,12 @@ const withNow = (value: unknown, now: string): unknown =>
       ? Object.fromEntries(Object.entries(value).map(([key, one]) => [key, one === now ? "now" : withNow(one, now)]))
       : value
 
+/** Of lists the parts that the command did not leave as they were: what earlier ones came to is told of those. */
+const own = (value: unknown, before: unknown, shown: unknown): unknown => {
+  if (!Array.isArray(value) || !Array.isArray(before) || !Array.isArray(shown)) return value
+  return value.length === shown.length ? value.filter((_one, at) => !isSameValue(shown[at], before[at])) : value
+}
+
 /** Numbers of documents, which the server alone gives: one given for the first time is no other than was shown. */
 const server_numbers: ReadonlySet<string> = new Set(["number", "document_number"])
 
@@ -232,9 +238,10 @@ const columnDifferences = (
   return [...new Set([...Object.keys(mine), ...Object.keys(theirs)])].flatMap((column) => {
     const shown = column in mine ? mine[column] : seen?.[column]
     const final = column in theirs ? theirs[column] : now?.[column]
+    const before = seen?.[column]
     return shown === undefined ||
       (shown === null && server_numbers.has(column)) ||
-      isSameValue(withNow(shown, clocks.here), withNow(final, clocks.there)) ||
+      isSameValue(withNow(own(shown, before, shown), clocks.here), withNow(own(final, before, shown), clocks.there)) ||
       isClockAlone(table, column, shown, final, clocks)
       ? []
       : [

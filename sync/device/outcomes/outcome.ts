@@ -18,6 +18,8 @@ export interface RowLabel {
   readonly table: string
   readonly key: Key
   readonly name: string | null
+  /** That of a numbered document, where it has one. */
+  readonly number?: string | null
 }
 /**
  * `id` is null in outcomes of releases before 0.2, which kept the name alone; `name` where there was no such user here.
@@ -76,7 +78,8 @@ const outcomeSchema = (): Schema.Codec<CommandOutcome, unknown> => {
   const row = Schema.Struct({
     table: Schema.String,
     key: Schema.Union([Schema.Finite, Schema.String]),
-    name: Schema.NullOr(Schema.String)
+    name: Schema.NullOr(Schema.String),
+    number: Schema.optionalKey(Schema.NullOr(Schema.String))
   })
   const actor = Schema.NullOr(Schema.Struct({ id: Schema.NullOr(Schema.Finite), name: Schema.NullOr(Schema.String) }))
   const holding = Schema.Struct({

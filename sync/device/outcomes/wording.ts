@@ -1,14 +1,14 @@
 /** Outcomes of commands as people read them: rows, people and times in words. */
 import type { Catalogue } from "../../../core/kernel/catalogue.ts"
 import type { Json } from "../../../core/kernel/json.ts"
-import { wordsOf } from "../../../core/kernel/words.ts"
+import { rowWords } from "../../../core/kernel/words.ts"
 import type { Actor, ConcurrentChange, Holding, OverwrittenValue, RowLabel, ValueDifference } from "./outcome.ts"
 
 /** What somebody else did between a command's recording and its refusal. Values are as answers give them. */
 export interface Change {
   readonly who: string | null
   readonly when: string
-  /** The row in words: `product 7 Moving head`. */
+  /** The row in words: `product Moving head`. */
   readonly what: string
   readonly event: string
   /**
@@ -36,8 +36,7 @@ export interface Difference {
   readonly there: Json
 }
 
-const rowText = (catalogue: Catalogue, { table, key, name }: RowLabel): string =>
-  `${wordsOf(catalogue.table(table))} ${key}${name === null ? "" : ` ${name}`}`
+const rowText = (catalogue: Catalogue, row: RowLabel): string => rowWords(catalogue.table(row.table), row)
 const actorText = (actor: Actor | null): string | null => (actor === null ? null : (actor.name ?? `user ${actor.id}`))
 const holdingText = (catalogue: Catalogue, { quantity, by, from, to }: Holding): string =>
   `${quantity === null ? "" : `${quantity} by `}${rowText(catalogue, by)} from ${from} to ${to}`

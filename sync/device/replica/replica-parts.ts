@@ -46,6 +46,8 @@ export interface ReplicaParts extends ReplicaOptions {
 export interface QueryResult extends Answer {
   readonly command?: { readonly n: number; readonly id: string }
   readonly events?: ReadonlyArray<{ readonly stream: string; readonly type: string; readonly data: JsonObject }>
+  /** Of a plan: what it would do, after "would". */
+  readonly wish?: string
 }
 /** How a command is recorded that stands for others. */
 export interface Rerecording {

@@ -21,8 +21,9 @@ const answers = {
 
 describe("times on a terminal", () => {
   it("are those of the row's store, else the company's", async () => {
-    const { look, zoneOf } = clocks(answers)
+    const { look, zoneHere, zoneOf } = clocks(answers)
     await look()
+    expect(zoneHere()).toBe("America/New_York")
     const at = "2026-07-01T09:00:00.000Z"
     const rows = [{ store_id: 1, at }, { store_id: 2, at }, { store_id: null, at }, { at }]
     expect(tableText([column("at")], rows, { ...terminal, zoneOf }).split("\n")).toEqual([

@@ -27,7 +27,7 @@ describe.each(engines)("scanning on %s", (engine) => {
       kind: "unit",
       name: a!.asset_number,
       stock_level_id: a!.id,
-      counts: { asked: 2, packed: 1, out: 1, back: 0, to_go: 1 }
+      counts: { asked: 2, packed: 1, out: 1, back: 0, lost: 0, to_go: 1 }
     })
     const { assets } = (await w.get(`${opportunity_path}/${gig.id}/assets`)).body
     expect(assets[0].prepared_at).not.toBeNull()
@@ -164,6 +164,24 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect((await s.scan(gig, "out", barcode)).body.errors.code[0]).toMatch(
       `"${barcode}" is the barcode of several units: U-`
     )
+  })
+
+  it("what comes back as missing is told as lost, and more out than the store holds is a warning", async () => {
+    const cable = await w.product({ stock_method: 1, sku: `CABLE-${s.next()}` })
+    const [level] = (await w.get(`/api/v1/stock_levels?q[product_id_eq]=${cable.id}`)).body.stock_levels
+    expect((await w.put(`/api/v1/stock_levels/${level.id}`, { quantity_held: 10 })).status).toBe(200)
+    const [one, other] = [
+      await s.order([{ item_id: cable.id, quantity: 8 }]),
+      await s.order([{ item_id: cable.id, quantity: 8 }])
+    ]
+    expect((await s.scan(one, "out", `${cable.sku}*8`)).body.meta).toBeUndefined()
+    const beyond = await s.scan(other, "out", `${cable.sku}*8`)
+    expect(beyond.body.meta.warnings).toEqual([
+      expect.stringMatching(/^16 × .* are out, 6 more than .* holds \(10\)\.$/)
+    ])
+    const back = await s.scan(one, "in", `${cable.sku}*3`, { condition: 2 })
+    expect(back.body.scan.counts).toMatchObject({ out: 8, back: 3, lost: 3 })
+    expect(back.body.meta).toBeUndefined()
   })
 
   it("so many of a bulk product move at once over the lines that ask for it", async () => {

@@ -277,6 +277,18 @@ describe("devices of people with few rights", () => {
   )
 })
 
+/** As people read what release 0.1 told by ids. */
+const read = <Told extends JsonObject>(told: Told): Told & JsonObject => ({
+  ...told,
+  ...(typeof told["what"] === "string" ? { what: readRow(told["what"]) } : {}),
+  ...(typeof told["to"] === "string" ? { to: readRow(told["to"]) } : {})
+})
+const readRow = (text: string): string =>
+  text
+    .replace(/opportunity (\d+) /, "order id $1 ")
+    .replace(/^stock level \d+ /, "asset ")
+    .replace(/^(member|product|role) \d+ /, "$1 ")
+    .replace(/^(member|role) (\d+)$/, "$1 id $2")
 const asRelease01 = (outcome: JsonObject): JsonObject => outcome
 const asNow = (outcome: JsonObject): JsonObject => JSON.parse(JSON.stringify(readOutcome(catalogue, outcome)))
 
@@ -291,17 +303,17 @@ describe.each([
   const change = { who: "Kim", when: "2026-06-18T12:00:00.000Z", event: "member.updated" }
   it("names nobody whose name is not for them", () => {
     const told = { ...change, what: "member 7 Quillon Industries", field: null, from: null, to: null }
-    expect(kept(["members.view"], told)).toEqual([told])
-    expect(kept(["stock.view"], told)).toEqual([{ ...told, what: "member 7" }])
+    expect(kept(["members.view"], told)).toEqual([read(told)])
+    expect(kept(["stock.view"], told)).toEqual([read({ ...told, what: "member 7" })])
     expect(kept(["products.view"], told)).toBeUndefined()
-    expect(kept([], { ...told, what: "role 3 Counter" })).toEqual([{ ...told, what: "role 3" }])
+    expect(kept([], { ...told, what: "role 3 Counter" })).toEqual([read({ ...told, what: "role 3" })])
     expect(kept([], { ...told, what: "role 3 Counter" }, { role_ids: [3] })).toEqual([
-      { ...told, what: "role 3 Counter" }
+      read({ ...told, what: "role 3 Counter" })
     ])
   })
   it("tells nothing of custom fields of rows seen in part", () => {
     const told = { ...change, what: "product 7 Lamp", field: "custom_fields.supplier", from: null, to: "Shady & Sons" }
-    expect(kept(["products.view"], told)).toEqual([told])
+    expect(kept(["products.view"], told)).toEqual([read(told)])
     expect(kept(["stock.view"], told)).toBeUndefined()
   })
   it.each([
@@ -309,9 +321,9 @@ describe.each([
     ["stock level 7 MH-1", "opportunity 8 Secret gala from 2026-07-01 to 2026-07-04"]
   ])("does not say of %s that it is held by what they do not see", (what, to) => {
     const told = { ...change, what, field: "held_by", from: null, to }
-    expect(kept(["opportunities.view"], told)).toEqual([told])
+    expect(kept(["opportunities.view"], told)).toEqual([read(told)])
     expect(kept(["products.view"], told)).toBeUndefined()
-    expect(kept(["products.view", "availability.view"], told)).toEqual([told])
+    expect(kept(["products.view", "availability.view"], told)).toEqual([read(told)])
   })
   it("tells of somebody erased what does not identify them", () => {
     const scrub = {
@@ -327,10 +339,10 @@ describe.each([
         .merged?.map((merged) => overwrittenInWords(catalogue, merged))
     const { who: kim, when } = change
     const told = { who: kim, when, what: "member 7 Quillon", field: "rating", was: 1, theirs: 2, mine: 3 }
-    expect(account(told)).toEqual([{ ...told, what: "member 7" }])
+    expect(account(told)).toEqual([read({ ...told, what: "member 7" })])
     expect(account({ ...told, field: "description", theirs: "Pays late" })).toBeUndefined()
     expect(account({ ...told, what: "member 8 Kim", field: "description" })).toEqual([
-      { ...told, what: "member 8 Kim", field: "description" }
+      read({ ...told, what: "member 8 Kim", field: "description" })
     ])
     expect(account({ ...told, what: "phone 3", field: "number", theirs: "0171 1" })).toBeUndefined()
     expect(account({ ...told, what: "product 7 Lamp" })).toBeUndefined()
@@ -343,7 +355,7 @@ describe.each([
   })
   it("says nothing of settings that guard the interface, nor of what is no row", () => {
     const told = { ...change, what: "setting api.rate_limit", field: "value", from: 600, to: 5 }
-    expect(kept(["settings.view"], told)).toEqual([told])
+    expect(kept(["settings.view"], told)).toEqual([read(told)])
     expect(kept(["stock.view"], told)).toBeUndefined()
     expect(kept(["stock.view"], { ...told, what: "setting company.timezone" })).toEqual([
       { ...told, what: "setting company.timezone" }

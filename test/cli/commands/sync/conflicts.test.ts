@@ -51,7 +51,7 @@ it("what only the server or only this device did is said in words", () => {
   ])
   expect(report("insert", null)).toEqual(["9  shortage acknowledgement 101: made here; the server did not do that."])
 })
-it("a conflict's times are those of the clock of its order's store; what is typed stays as it is", async () => {
+it("a conflict's times are those of its order's store; in what is to be typed with an offset", async () => {
   const context = openContext({ offline: true }, { FLIGHTCASE_HOME: "/nowhere" })
   const zones: { readonly [store: string]: string } = { 7: "Europe/Berlin" }
   const terminal = { ...context.terminal, zoneOf: ({ store_id }: { store_id?: unknown }) => zones[String(store_id)] }
@@ -82,7 +82,8 @@ it("a conflict's times are those of the clock of its order's store; what is type
     "9  Sam wanted to extend order 9  opportunities.extend, recorded 2026-12-04 00:00",
     '   Refused: A-1 is held by "Ball" from 2026-12-04 00:00 to 2026-12-05 18:00.',
     "   Ways out:",
-    `     flightcase sync resolve 9 --dates ${from}..${to}  until 2026-12-05 18:00, at most`
+    "     flightcase sync resolve 9 --dates 2026-12-04T00:00:00+01:00..2026-12-05T18:00:00+01:00  " +
+      "until 2026-12-05 18:00, at most"
   ])
 })
 it.each([

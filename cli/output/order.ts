@@ -1,0 +1,75 @@
+/** An order as people read it: what it is, its lines and costs, its sums. */
+import { isJsonObject, type JsonObject } from "../../core/kernel/json.ts"
+import { spokenNumber } from "../../core/values/short-text.ts"
+import { rowsOr } from "../answers.ts"
+import { blocksText } from "./blocks.ts"
+import { columnsOf } from "./columns.ts"
+import { onClockOf } from "./table.ts"
+import type { Terminal } from "./terminal.ts"
+
+const header = [
+  "id",
+  "number",
+  "subject",
+  "reference",
+  "state_label",
+  "status_label",
+  "member",
+  "venue",
+  "store",
+  "starts_at",
+  "ends_at",
+  "has_shortage",
+  "currency_code"
+]
+/** What was agreed before the hire was extended, where it was. */
+const original = ["original_starts_at", "original_ends_at"]
+const sums = [
+  "rental_charge_total",
+  "sale_charge_total",
+  "service_charge_total",
+  "sub_rental_charge_total",
+  "transit_charge_total",
+  "loss_damage_charge_total",
+  "deal_total",
+  "charge_excluding_tax_total",
+  "tax_total",
+  "charge_including_tax_total"
+]
+const zero = /^-?0+(\.0+)?$/
+
+const piecesIn = ({ pieces }: JsonObject): JsonObject =>
+  isJsonObject(pieces) ? { packed: pieces["packed"] ?? 0, out: pieces["out"] ?? 0, back: pieces["back"] ?? 0 } : {}
+
+/** What of other tables is shown of an order. */
+export const order_parts = "items,costs,member,venue,store,pieces"
+export const orderText = (terminal: Terminal, opportunity: JsonObject): string => {
+  const chosen = (keys: ReadonlyArray<string>): JsonObject =>
+    Object.fromEntries(
+      keys.flatMap((key) => {
+        const value = opportunity[key]
+        return value === undefined ? [] : [[key, value] as const]
+      })
+    )
+  const agreed = Object.fromEntries(Object.entries(chosen(original)).filter(([, value]) => value !== null))
+  const totals = Object.fromEntries(
+    Object.entries(chosen(sums)).filter(
+      ([key, value]) => value !== null && (!zero.test(String(value)) || key === "charge_including_tax_total")
+    )
+  )
+  const shown = {
+    ...chosen(header),
+    number: typeof opportunity["number"] === "string" ? spokenNumber(opportunity["number"]) : "pending",
+    ...agreed,
+    ...piecesIn(opportunity)
+  }
+  return blocksText(
+    [
+      { record: shown },
+      { columns: columnsOf("items") ?? [], rows: rowsOr(opportunity["items"]) },
+      { columns: columnsOf("costs") ?? [], rows: rowsOr(opportunity["costs"]) },
+      { record: totals }
+    ],
+    onClockOf(terminal, opportunity)
+  )
+}

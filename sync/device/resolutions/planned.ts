@@ -1,0 +1,25 @@
+/** What a planned write would do, in the words that conflicts are told in. */
+import { Effect } from "effect"
+import { catalogue } from "../../../core/catalogue.ts"
+import { wishOfCommand } from "../../../core/conflicts/intent.ts"
+import type { Failure, Request } from "../../../core/kernel/endpoint.ts"
+import { isJsonObject } from "../../../core/kernel/json.ts"
+import { Rejection } from "../../../core/kernel/rejection.ts"
+import { match } from "../../../core/kernel/dispatch.ts"
+import type { Store } from "../../../core/kernel/store/store.ts"
+import { referencesOfCommand } from "../replica/references.ts"
+
+/** Undefined where the request is to nobody. `now`: an instant. */
+export const wishOfRequest = (
+  request: Request,
+  user_id: number,
+  now: string
+): Effect.Effect<string | undefined, Failure, Store> => {
+  const found = match(catalogue, request.method, request.path)
+  if (found instanceof Rejection) return Effect.succeed(undefined)
+  const { endpoint, params } = found
+  const body = isJsonObject(request.body) ? request.body : {}
+  const named = referencesOfCommand(endpoint, { params, body })
+  const { name, summary } = endpoint
+  return wishOfCommand({ name, summary, params, body, errors: {}, named, remembered: {} }, user_id, now)
+}
