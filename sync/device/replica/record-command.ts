@@ -13,7 +13,7 @@ import { instantOf } from "../../../core/values/time.ts"
 import type { WireCommand } from "../../protocol/wire.ts"
 import { redactionFor } from "../../protocol/redaction.ts"
 import { redactionOfOutbox } from "../outbox/redact-outbox.ts"
-import type { CommandContext, OutboxCommand } from "../outbox/command.ts"
+import type { CommandContext } from "../outbox/command.ts"
 import { refuseWhileMissing, saveLastRun } from "../recovery/missing-commands.ts"
 import { readMeta } from "./local-tables.ts"
 import { changedRows, lastImage } from "./images.ts"
@@ -45,18 +45,18 @@ const decidePatch = Effect.fnUntraced(function* (
   { catalogue, decide }: ReplicaParts,
   call: EndpointCall,
   id: string,
-  ids: OutboxCommand["ids"]
+  recorded: Parameters<ReplicaParts["decide"]>[2]
 ) {
   const own = yield* toPatch(catalogue, call, instantOf(yield* Clock.currentTimeMillis))
   const outcome =
     own === call
       ? undefined
-      : yield* decide(own, id, ids).pipe(
+      : yield* decide(own, id, recorded).pipe(
           Effect.catch((failure) => (failure instanceof Rejection ? Effect.succeed(undefined) : Effect.fail(failure)))
         )
   return outcome !== undefined && outcome.events.length > 0
     ? { decided: own, outcome }
-    : { decided: call, outcome: yield* decide(call, id, ids) }
+    : { decided: call, outcome: yield* decide(call, id, recorded) }
 })
 
 /** With `plan` nothing is recorded: the answer holds the events it would have made. `again`: it resolves a conflict. */
@@ -120,7 +120,7 @@ const recordInside = Effect.fnUntraced(function* (
   const id = parts.commandId()
   const rows = yield* rowsOfPath(call.endpoint, call.params)
   const images_before = yield* lastImage
-  const { decided, outcome } = yield* decidePatch(parts, call, id, again?.ids ?? {})
+  const { decided, outcome } = yield* decidePatch(parts, call, id, again ?? {})
   if (plan) return yield* Effect.die(new Planned(outcome))
   const [first] = outcome.events
   // A write that changes nothing needs no verdict.
@@ -148,7 +148,10 @@ const recordInside = Effect.fnUntraced(function* (
       : { done: { ...recordedHere({ events: eventsOf(outcome), rows: done.rows }), made: done.made } })
   }
   const kept = yield* Effect.sync(() =>
-    outbox.append({ id, name: call.endpoint.name, payload, ids: outcome.ids, issued_at: first.recorded_at }, about)
+    outbox.append(
+      { id, name: call.endpoint.name, payload, ids: outcome.ids, issued_at: again?.issued_at ?? first.recorded_at },
+      about
+    )
   )
   at("in the outbox")
   yield* saveLastRun(kept.n)

@@ -165,7 +165,11 @@ const recorderOver = ({ ask, outbox }: ConflictParts): Recorder => {
     const request = commandRequest(outbox, command, body)
     return isRefusal(request)
       ? request
-      : ask(request, plan, { replaces: { id: command.id, how }, ids: outbox.leasedAmong(command, ids) })
+      : ask(request, plan, {
+          replaces: { id: command.id, how },
+          ids: outbox.leasedAmong(command, ids),
+          issued_at: command.issued_at
+        })
   }
   return {
     record: (command, body, how, ids = command.ids) => rerecord(command, body, false, how, ids),
@@ -252,7 +256,7 @@ const split = async (parts: ConflictParts, recorder: Recorder, command: OutboxCo
       name: command.name,
       payload,
       ids: outbox.leasedAmong(command, part.rest_ids),
-      issued_at: parts.now()
+      issued_at: command.issued_at
     },
     {
       base: await parts.base(),
