@@ -29,6 +29,8 @@ export interface ManifestItem {
   readonly packed_at: string
   /** In words, where it is out of service: "in repair". */
   readonly out_of_service?: string
+  /** When it came back by itself: the container is out without it. */
+  readonly returned_at: string | null
 }
 export interface Manifest {
   readonly container_id: number
@@ -148,6 +150,7 @@ const assembled = async (
           : false,
     slots: rowsOr(compliance?.["slots"]).map(slotOf),
     items: items.map((item): ManifestItem => {
+      const listed = rowsOr(compliance?.["items"]).find((one) => one["container_item_id"] === item["id"])
       const id = Number(item["serialised_item_id"]),
         unit = units.get(id) ?? {}
       return {
@@ -160,6 +163,7 @@ const assembled = async (
         code: codes.get(id) ?? String(id),
         position: textOrNull(item["position"]),
         packed_at: String(item["packed_at"]),
+        returned_at: textOrNull(listed?.["returned_at"]),
         ...outOfService(unit)
       }
     }),
