@@ -6,7 +6,7 @@ import type { QueryResult } from "../sync/device/device.ts"
 import { rowIn, rowsIn } from "./answers.ts"
 import type { ApiRequest, CommandContext } from "./context.ts"
 import { CliError, exit_codes } from "./exit-codes.ts"
-import { looksLikeId } from "./resolve-id.ts"
+import { codesSaidBy, looksLikeId } from "./resolve-id.ts"
 import { linesOf } from "./input.ts"
 import { styled } from "./output/terminal.ts"
 import { oneLine } from "./output/text.ts"
@@ -20,16 +20,17 @@ export interface Asset {
 
 /** The unit a code is on: by barcode, asset number or serial number first, as scanners give them, then by id. */
 export const findAsset = async (context: CommandContext, code: string): Promise<Asset | undefined> => {
-  for (const column of ["barcode", "asset_number", "serial_number"]) {
-    const query: Query = [
-      [`q[${column}_eq]`, code],
-      ["per_page", "2"]
-    ]
-    const [first, ...others] = rowsIn(await context.read("/api/v1/stock_levels", query), "stock_levels")
-    if (others.length > 0)
-      throw new CliError(exit_codes.conflict, `several assets have the ${column.replace("_", " ")} ${code}`)
-    if (first !== undefined) return assetOf(first)
-  }
+  for (const text of codesSaidBy(code))
+    for (const column of ["barcode", "asset_number", "serial_number"]) {
+      const query: Query = [
+        [`q[${column}_eq]`, text],
+        ["per_page", "2"]
+      ]
+      const [first, ...others] = rowsIn(await context.read("/api/v1/stock_levels", query), "stock_levels")
+      if (others.length > 0)
+        throw new CliError(exit_codes.conflict, `several assets have the ${column.replace("_", " ")} ${text}`)
+      if (first !== undefined) return assetOf(first)
+    }
   if (!looksLikeId(code)) return undefined
   const answer = await context.request({ method: "GET", path: `/api/v1/stock_levels/${code}` })
   return answer.status === 200 ? assetOf(rowIn(answer.body, "stock_level")) : undefined

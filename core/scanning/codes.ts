@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import type { Failure } from "../kernel/failure.ts"
-import { bindings } from "../kernel/store/statement.ts"
+import { type Bindings, bindings } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
 import { opportunities } from "../opportunities/schema.ts"
 import { type ContainerRow, containers, live_statuses } from "../packing/schema.ts"
@@ -41,6 +41,8 @@ export const lookUp = Effect.fnUntraced(function* (scanned: string): Effect.fn.R
     if (typeof named === "string") return { read, named: undefined, problem: named }
     if (named !== undefined) return { read, named, problem: undefined }
   }
+  const in_other_case = yield* inOtherCase(read.texts)
+  if (in_other_case !== undefined) return { ...(yield* lookUp(in_other_case)), read }
   return { read, named: undefined, problem: (yield* paperText(read)) ?? (yield* unknownText(read)) }
 })
 
@@ -145,29 +147,49 @@ const unknownText = Effect.fnUntraced(function* ({
   return `no unit and no product has this code (looked among ${among})${also}.${nearest_ones}`
 })
 
+/** The code that differs from what was scanned in its letters alone; undefined where there are several or none. */
+const inOtherCase = Effect.fnUntraced(function* (
+  texts: ReadonlyArray<string>
+): Effect.fn.Return<string | undefined, Failure, Store> {
+  const store = yield* Store
+  const bound = bindings(store.dialect)
+  const folded = texts.map((text) => text.toLowerCase())
+  const codes = yield* codesWhere((column) => `lower(${column}) in (${folded.map(bound.bind).join(", ")})`, bound)
+  // Those that were looked for as they are name nothing of this kind.
+  const others = codes.filter((code) => !texts.includes(code))
+  return others.length === 1 ? others[0] : undefined
+})
+
+/** The different codes of units and containers that are in use, and of products, that fulfil a condition. */
+const codesWhere = Effect.fnUntraced(function* (
+  condition: (column: string) => string,
+  { values }: Bindings
+): Effect.fn.Return<ReadonlyArray<string>, Failure, Store> {
+  const part = (table: string, column: string, where: string): string =>
+    `select code from (select ${column} as code from ${table} where ${where} and ${condition(column)} ` +
+    `order by ${column} limit ${candidates_max}) as "${table}_${column}"`
+  const rows = yield* (yield* Store).run<{ code: string }>(
+    [
+      ...unit_columns.map((column) => part("stock_levels", column, "not is_gone")),
+      part("containers", "barcode", "status <> 'dissolved'"),
+      ...product_columns.map((column) => part("products", column, "deleted_at is null"))
+    ].join(" union "),
+    values
+  )
+  return rows.map(({ code }) => code)
+})
+
 const nearest_max = 3
 const candidates_max = 200
 /** Codes that begin as this one does and differ from it in few signs. One query, for a refused code only. */
 const nearest = Effect.fnUntraced(function* (text: string): Effect.fn.Return<ReadonlyArray<string>, Failure, Store> {
   const wanted = text.toLowerCase()
   if (wanted.length < 2 || wanted.length > 60) return []
-  const store = yield* Store
-  const bound = bindings(store.dialect)
+  const bound = bindings((yield* Store).dialect)
   const beginning = wanted.slice(0, Math.ceil(wanted.length / 2)).replace(/[\\%_]/g, (sign) => `\\${sign}`)
   const like = (column: string): string => `lower(${column}) like ${bound.bind(`${beginning}%`)} escape '\\'`
-  const part = (table: string, column: string, where: string): string =>
-    `select code from (select ${column} as code from ${table} where ${where} and ${like(column)} ` +
-    `order by ${column} limit ${candidates_max}) as "${table}_${column}"`
-  const rows = yield* store.run<{ code: string }>(
-    [
-      ...unit_columns.map((column) => part("stock_levels", column, "not is_gone")),
-      part("containers", "barcode", "status <> 'dissolved'"),
-      ...product_columns.map((column) => part("products", column, "deleted_at is null"))
-    ].join(" union "),
-    bound.values
-  )
-  return rows
-    .map(({ code }) => ({ code, far: distance(wanted, code.toLowerCase()) }))
+  return (yield* codesWhere(like, bound))
+    .map((code) => ({ code, far: distance(wanted, code.toLowerCase()) }))
     .filter(({ far }) => far <= Math.max(1, Math.floor(wanted.length / 3)))
     .sort((one, other) => one.far - other.far || (one.code < other.code ? -1 : 1))
     .slice(0, nearest_max)

@@ -49,3 +49,8 @@ export const containerIdIn = (text: string): number | undefined => {
   const [, id] = /^container:([1-9]\d{0,14})$/i.exec(text.trim()) ?? []
   return id === undefined ? undefined : Number(id)
 }
+
+/** As a code may be written: how it was typed, and in one case. */
+export const codeForms = (text: string): ReadonlyArray<string> => [
+  ...new Set([text, text.toUpperCase(), text.toLowerCase()])
+]

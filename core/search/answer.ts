@@ -11,6 +11,7 @@ import { states, statusLabelOf } from "../opportunities/status/statuses.ts"
 import { containers } from "../packing/schema.ts"
 import { products } from "../products/schema.ts"
 import { purchase_orders } from "../procurement/schema.ts"
+import { readCode } from "../scanning/read-code.ts"
 import { stock_levels } from "../stock/schema.ts"
 import { stores, zoneOf } from "../stores/stores.ts"
 import { millisOf } from "../values/time.ts"
@@ -185,7 +186,12 @@ export const searchFor = Effect.fnUntraced(function* (
   const sought = soughtIn(text)
   if (sought.words.length === 0) return yield* invalidField("q", "Say what to look for.")
   const asked = new Set((kinds ?? Object.keys(search_kinds)) as ReadonlyArray<SearchKind>)
-  const found = yield* findAll(sought, input, { kinds: asked, limit })
+  let found = yield* findAll(sought, input, { kinds: asked, limit })
+  // A label may say more than the code, as the address of a page or in elements: what it says is looked for by itself.
+  for (const code of readCode(text).texts) {
+    if (counted(found).total > 0) break
+    if (code !== sought.text) found = yield* findAll(soughtIn(code), input, { kinds: asked, limit })
+  }
   const names = yield* namesFor(found, input)
   const units = yield* unitsShown(found, input)
   const cases = yield* casesShown(found, names, input)

@@ -23,11 +23,8 @@ export const tellOrdersToReplace = (context: CommandContext, rows: ReadonlyArray
 export const withoutOut = (context: CommandContext, rows: ReadonlyArray<JsonObject>): ReadonlyArray<JsonObject> => {
   const left = rows.filter(({ is_out }) => is_out !== true)
   const out = rows.length - left.length
-  if (out > 0)
-    context.note(
-      `${out} ${out === 1 ? "line that is overbooked is" : "lines that are overbooked are"} out already and not shown; ` +
-        "--json has all."
-    )
+  const are = out === 1 ? "line that is overbooked is" : "lines that are overbooked are"
+  if (out > 0) context.note(`${out} ${are} out already and not shown; --json has all.`)
   return left
 }
 /** The same where an order with units is shown, to whoever may see shortages. */
