@@ -10,7 +10,7 @@ import { opportunities } from "../opportunities/schema.ts"
 import { type ContainerRow, containers, live_statuses } from "../packing/schema.ts"
 import { type ProductRow, products } from "../products/schema.ts"
 import { type StockLevelRow, stock_levels } from "../stock/schema.ts"
-import { containerIdIn, type ReadCode, readCode } from "./read-code.ts"
+import { containerIdIn, type ReadCode, readCode, unitCode, unitIdIn } from "./read-code.ts"
 
 export type Named =
   | { readonly kind: "unit"; readonly level: StockLevelRow; readonly container: ContainerRow | undefined }
@@ -47,15 +47,22 @@ export const lookUp = Effect.fnUntraced(function* (scanned: string): Effect.fn.R
 })
 
 const papers_way_out = "scan the codes on units, cases and products."
-/** What the code on a paper is that names no goods: an order's number, a payment, an address. */
+/** What the code on a paper is that names no goods: an order's number, a payment, an address; or the id of a unit. */
 const paperText = Effect.fnUntraced(function* ({
   code,
   texts
 }: ReadCode): Effect.fn.Return<string | undefined, Failure, Store> {
   if (/^BCD\r?\n/.test(code)) return `this is the payment code of an invoice; ${papers_way_out}`
-  const order = yield* (yield* Store).first(opportunities, { number: code, deleted_at: null })
+  const store = yield* Store
+  const order = yield* store.first(opportunities, { number: code, deleted_at: null })
   if (order !== undefined)
     return `${JSON.stringify(code)} is the number of an order (id ${order.id}); ${papers_way_out}`
+  const unit_of_id = /^[1-9]\d{0,14}$/.test(code) ? yield* store.get(stock_levels, Number(code)) : undefined
+  if (unit_of_id !== undefined)
+    return (
+      `${code} is no code but the id of a unit, ${unitWords(unit_of_id)}; ` +
+      `scan a code on it, or ${unitCode(unit_of_id.id)}`
+    )
   return texts.length > 1 && /^https?:/i.test(code)
     ? `this is an address, and no unit and no product has the code at its end, ${JSON.stringify(texts.at(-1))}; ` +
         papers_way_out
@@ -101,8 +108,9 @@ const unitOrContainer = Effect.fnUntraced(function* (
   const labelled = container_id === undefined ? undefined : yield* store.get(containers, container_id)
   if (labelled !== undefined && live_statuses.some((status) => status === labelled.status))
     return { kind: "container", container: labelled }
-  const by_id = /^[1-9]\d{0,14}$/.test(text) ? yield* store.get(stock_levels, Number(text)) : undefined
-  return by_id === undefined ? undefined : yield* unit(by_id)
+  const unit_id = unitIdIn(text)
+  const labelled_unit = unit_id === undefined ? undefined : yield* store.get(stock_levels, unit_id)
+  return labelled_unit === undefined ? undefined : yield* unit(labelled_unit)
 })
 const unitWords = ({ asset_number, id, serial_number }: StockLevelRow): string =>
   `${asset_number ?? serial_number ?? "a unit without a number"} (id ${id})`
@@ -141,7 +149,7 @@ const unknownText = Effect.fnUntraced(function* ({
   const among =
     "SKUs and barcodes of products" +
     (quantity === undefined
-      ? ", barcodes, asset numbers, serial numbers and ids of units, barcodes of containers"
+      ? ", barcodes, asset numbers, serial numbers of units, barcodes of containers"
       : "; with a quantity it must be a product's")
   const nearest_ones = near.length === 0 ? "" : ` The nearest: ${near.join(", ")}.`
   return `no unit and no product has this code (looked among ${among})${also}.${nearest_ones}`

@@ -1,5 +1,5 @@
 /** The contents of a container, cases inside it included, with the code to scan for each unit and each case. */
-import { containerCode, readCode } from "../../../core/scanning/read-code.ts"
+import { containerCode, readCode, unitCode } from "../../../core/scanning/read-code.ts"
 import { isServiceState, stateWords } from "../../../core/service/service.ts"
 import type { JsonObject } from "../../../core/kernel/json.ts"
 import type { Query } from "../../../core/kernel/query.ts"
@@ -160,7 +160,7 @@ const assembled = async (
         asset_number: textOrNull(unit["asset_number"]),
         serial_number: textOrNull(unit["serial_number"]),
         barcode: textOrNull(unit["barcode"]),
-        code: codes.get(id) ?? String(id),
+        code: codes.get(id) ?? unitCode(id),
         position: textOrNull(item["position"]),
         packed_at: String(item["packed_at"]),
         returned_at: textOrNull(listed?.["returned_at"]),
@@ -188,17 +188,13 @@ const scannable = (text: string | null): text is string => {
 }
 
 const columns = ["barcode", "asset_number", "serial_number"] as const
-/** For each unit its barcode, asset number or serial number, the first that no other unit has; else its id. */
+/** For each unit its barcode, asset number or serial number, the first that no other unit has; else `unit:ID`. */
 export const codesOf = async (
   context: CommandContext,
   units: ReadonlyArray<JsonObject>
 ): Promise<ReadonlyMap<number, string>> => {
   const wanted = [
-    ...new Set(
-      units
-        .flatMap((unit) => [...columns.map((column) => textOrNull(unit[column])), String(unit["id"])])
-        .filter(scannable)
-    )
+    ...new Set(units.flatMap((unit) => columns.map((column) => textOrNull(unit[column]))).filter(scannable))
   ]
   const owners = new Map<string, ReadonlyArray<number>>()
   for (const column of columns) {
@@ -223,7 +219,7 @@ export const codesOf = async (
           const [owner, ...others] = owners.get(text) ?? []
           return owner === id && others.length === 0
         })
-      return [id, own ?? String(id)]
+      return [id, own ?? unitCode(id)]
     })
   )
 }
