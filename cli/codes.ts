@@ -6,7 +6,8 @@ import type { QueryResult } from "../sync/device/device.ts"
 import { rowIn, rowsIn } from "./answers.ts"
 import type { ApiRequest, CommandContext } from "./context.ts"
 import { CliError, exit_codes } from "./exit-codes.ts"
-import { looksLikeId } from "./resolve-id.ts"
+import { unitIdIn } from "../core/scanning/read-code.ts"
+import { codesSaidBy, looksLikeId } from "./resolve-id.ts"
 import { linesOf } from "./input.ts"
 import { styled } from "./output/terminal.ts"
 import { oneLine } from "./output/text.ts"
@@ -18,20 +19,25 @@ export interface Asset {
   readonly label: string
 }
 
-/** The unit a code is on: by barcode, asset number or serial number first, as scanners give them, then by id. */
-export const findAsset = async (context: CommandContext, code: string): Promise<Asset | undefined> => {
-  for (const column of ["barcode", "asset_number", "serial_number"]) {
-    const query: Query = [
-      [`q[${column}_eq]`, code],
-      ["per_page", "2"]
-    ]
-    const [first, ...others] = rowsIn(await context.read("/api/v1/stock_levels", query), "stock_levels")
-    if (others.length > 0)
-      throw new CliError(exit_codes.conflict, `several assets have the ${column.replace("_", " ")} ${code}`)
-    if (first !== undefined) return assetOf(first)
-  }
-  if (!looksLikeId(code)) return undefined
-  const answer = await context.request({ method: "GET", path: `/api/v1/stock_levels/${code}` })
+/**
+ * The unit a code is on: by barcode, asset number or serial number, as scanners give them, or by `unit:ID`. With `ids`
+ * by id as well, where people name units by hand: a scanned number is none.
+ */
+export const findAsset = async (context: CommandContext, code: string, ids = false): Promise<Asset | undefined> => {
+  for (const text of codesSaidBy(code))
+    for (const column of ["barcode", "asset_number", "serial_number"]) {
+      const query: Query = [
+        [`q[${column}_eq]`, text],
+        ["per_page", "2"]
+      ]
+      const [first, ...others] = rowsIn(await context.read("/api/v1/stock_levels", query), "stock_levels")
+      if (others.length > 0)
+        throw new CliError(exit_codes.conflict, `several assets have the ${column.replace("_", " ")} ${text}`)
+      if (first !== undefined) return assetOf(first)
+    }
+  const id = unitIdIn(code) ?? (ids && looksLikeId(code) ? code : undefined)
+  if (id === undefined) return undefined
+  const answer = await context.request({ method: "GET", path: `/api/v1/stock_levels/${id}` })
   return answer.status === 200 ? assetOf(rowIn(answer.body, "stock_level")) : undefined
 }
 const assetOf = (row: JsonObject): Asset => ({
@@ -42,8 +48,8 @@ const assetOf = (row: JsonObject): Asset => ({
     String(row["asset_number"] ?? row["serial_number"] ?? row["item_name"] ?? row["product_name"] ?? row["id"])
   )
 })
-export const requireAsset = async (context: CommandContext, code: string): Promise<Asset> => {
-  const found = await findAsset(context, code)
+export const requireAsset = async (context: CommandContext, code: string, ids = false): Promise<Asset> => {
+  const found = await findAsset(context, code, ids)
   if (found === undefined)
     throw new CliError(exit_codes.not_found, (await bulkText(context, code)) ?? "no asset has this code")
   return found

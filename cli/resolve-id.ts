@@ -1,6 +1,7 @@
 /** Ids of what people name by a SKU, an order number, a barcode or a name. */
 import type { JsonObject } from "../core/kernel/json.ts"
 import type { Query } from "../core/kernel/query.ts"
+import { codeForms, readCode } from "../core/scanning/read-code.ts"
 import { nearest } from "../core/values/nearest.ts"
 import { objectBody, rowIn, rowsIn } from "./answers.ts"
 import type { CommandContext } from "./context.ts"
@@ -16,6 +17,18 @@ const nameable = (table: string): NameableTable => {
 
 /** Ids have no leading zeros; document numbers do. */
 export const looksLikeId = (text: string): boolean => /^[1-9]\d{0,14}$/.test(text)
+
+/** Columns that labels carry. */
+const code_columns: ReadonlySet<string> = new Set(["barcode", "asset_number", "serial_number", "sku"])
+/**
+ * What a printed code says, the likeliest first: as it is, the end of an address, the elements of GS1, and each in
+ * other letters. With a quantity it is taken as it is.
+ */
+export const codesSaidBy = (printed: string): ReadonlyArray<string> => {
+  const { quantity, texts } = readCode(printed)
+  const said = quantity === undefined ? [printed.trim(), ...texts] : [printed.trim()]
+  return [...new Set([...said, ...said.flatMap(codeForms)])]
+}
 
 const rowsWith = async (
   context: CommandContext,
@@ -44,7 +57,7 @@ export const findIdByName = async (
   // Numbers of documents are shown without the zeros before them.
   const as_number = /^#?\d{1,9}$/.test(text.trim()) ? text.trim().replace(/^#/, "").padStart(10, "0") : undefined
   const tries = among.by.flatMap((column) => [
-    [column, text.trim()] as const,
+    ...(code_columns.has(column) ? codesSaidBy(text) : [text.trim()]).map((code) => [column, code] as const),
     ...(column === "number" && as_number !== undefined ? [[column, as_number] as const] : [])
   ])
   for (const [column, value] of tries) {

@@ -4,7 +4,7 @@ import { type Period, clipped } from "../values/period.ts"
 import { type AvailabilitySnapshot, compositionOf, isTracked } from "./snapshot.ts"
 import { freeUnits } from "./kits.ts"
 import { slotBounds } from "./slots.ts"
-import { breakdownAt, timelineOf } from "./timeline.ts"
+import { breakdownWithWaitingAt, timelineOf } from "./timeline.ts"
 
 export interface AvailabilitySlot {
   readonly slot_start: string
@@ -67,16 +67,13 @@ const ownSlots = (
   const bounds = slotBounds(from, to, snapshot.resolution, snapshot.zone)
   const line = timelineOf(snapshot, product_id, bounds)
   return line.available.map((available, slot) => {
-    const pending = line.pending_checkin[slot] ?? 0
     return {
       slot_start: instantOf(bounds[slot] ?? from),
       total_stock: line.total_stock[slot] ?? 0,
       total_demanded: line.total_demanded[slot] ?? 0,
       available,
-      // Units back but not checked take nothing from what is free; they are listed all the same (rules/availability
-      // 2.8).
-      demand_breakdown: { ...breakdownAt(line, slot), ...(pending === 0 ? {} : { returned_not_checked: pending }) },
-      pending_checkin_quantity: pending
+      demand_breakdown: breakdownWithWaitingAt(line, slot),
+      pending_checkin_quantity: line.pending_checkin[slot] ?? 0
     }
   })
 }

@@ -7,6 +7,7 @@ import { type CaseState, casesAt, freeUnits, kitsFrom, poolParts } from "./kits.
 import type { Phase } from "./phase.ts"
 import { type PointAvailability, pointAvailability } from "./point.ts"
 import { slotBounds, slotsTouched } from "./slots.ts"
+import { breakdownWithWaitingAt, timelineOf } from "./timeline.ts"
 
 export interface DemandReason {
   readonly claim_id: number
@@ -58,6 +59,9 @@ export const availabilityReasons = (
   }
   return {
     ...pointAvailability(snapshot, product_id, at),
+    ...(compositionOf(product) === "plain"
+      ? { demand_breakdown: breakdownWithWaitingAt(timelineOf(snapshot, product_id, bounds), 0) }
+      : {}),
     slot_start: instantOf(itemAt(bounds, 0)),
     slot_end: instantOf(itemAt(bounds, 1)),
     stock_level_ids: snapshot

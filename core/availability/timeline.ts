@@ -98,6 +98,14 @@ export const breakdownAt = (line: Timeline, slot: number): { readonly [source_ty
   }
   return breakdown
 }
+/**
+ * The same with what is back and not checked, which takes nothing from what is free and is listed all the same
+ * (rules/availability 2.8).
+ */
+export const breakdownWithWaitingAt = (line: Timeline, slot: number): ReturnType<typeof breakdownAt> => {
+  const waiting = line.pending_checkin[slot] ?? 0
+  return { ...breakdownAt(line, slot), ...(waiting === 0 ? {} : { returned_not_checked: waiting }) }
+}
 
 /** Whole units owned per slot: bulk rows summed, then rounded, plus one per serialised row (rules/availability 3). */
 export const stockTotals = (bounds: ReadonlyArray<number>, stock: ReadonlyArray<StockPeriod>): Array<number> => {

@@ -32,7 +32,8 @@ const own = {
     service_state: choice(service_states),
     position: text({ nullable: true }),
     packed_at: timestamp(),
-    packed_by_user_id: integer({ nullable: true })
+    packed_by_user_id: integer({ nullable: true }),
+    returned_at: timestamp({ nullable: true, describe: "It came back by itself then: the container is out without it" })
   })
 }
 export type Manifest = Shown.KeysShown<typeof own> & { readonly containers: ReadonlyArray<Manifest> }

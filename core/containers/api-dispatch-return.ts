@@ -43,6 +43,7 @@ const dispatching = command("POST", `${one}/dispatch`, {
     Effect.gen(function* () {
       const store = yield* Store
       const {
+        happened_at,
         now,
         rows: { container },
         values
@@ -51,7 +52,7 @@ const dispatching = command("POST", `${one}/dispatch`, {
       if (header === undefined) return yield* invalidField("opportunity_id", "The selected opportunity does not exist.")
       const ids = container.serialised_item_id === null ? [] : [container.serialised_item_id]
       yield* lockStreams(ids.map((id) => `stock_level:${id}`))
-      const from = values.dispatched_at ?? now
+      const from = values.dispatched_at ?? happened_at
       return {
         target: yield* loadTarget(container),
         known: yield* loadDecisionState(header, input, { stock: true, level_ids: ids }),
@@ -68,7 +69,8 @@ const dispatching = command("POST", `${one}/dispatch`, {
         )
       }
     }),
-  decide: (facts, { values }, context) => dispatchContainer(facts, values.dispatched_at ?? context.now, context),
+  decide: (facts, { values }, context) =>
+    dispatchContainer(facts, values.dispatched_at ?? context.happened_at, context),
   result: dispatchedResult,
   respond: ({ id, meta }, input) =>
     Effect.map(renderContainer(input, id, ok), (answer) => withMore(answer, meta === null ? {} : { meta }))
@@ -103,7 +105,7 @@ const returning = command("POST", `${one}/return`, {
   fields: { returned_at: timestamp({ nullable: true }), condition: code(condition_labels, { nullable: true }) },
   facts: (input) => returnFacts(input.rows.container, input),
   decide: (facts, { values }, context) =>
-    returnContainer(facts, values.returned_at ?? context.now, values.condition ?? null, context),
+    returnContainer(facts, values.returned_at ?? context.happened_at, values.condition ?? null, context),
   respond: (result, input) => renderContainer(input, result.id, ok)
 })
 

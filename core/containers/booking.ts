@@ -171,7 +171,7 @@ const containerEvents = (
   if (out_still !== undefined && !isUnit && [...out_still].every((id) => back.some((one) => one.stock_level_id === id)))
     return out_still.size === 0 || back.length === 0
       ? events
-      : [...events, cameBack(container, back[0]?.at ?? context.now)]
+      : [...events, cameBack(container, back[0]?.at ?? context.happened_at)]
   if (isUnit) {
     if (gone !== undefined && container.status === "sealed")
       events.push(wentOut(container, gone.opportunity_id, gone.at))
@@ -189,7 +189,7 @@ const containerEvents = (
       containerDissolved.make({
         id: container.id,
         status: "dissolved",
-        dissolved_at: context.now,
+        dissolved_at: context.happened_at,
         dissolved_by_user_id: context.viewer.user_id || null,
         dissolved_reason: "dispatch",
         parent_container_id: null,

@@ -280,7 +280,7 @@ export const returnContainer = (
         demandsReplaced(streamOf("container", container.id), case_source, container.id, []),
         cameBack(container, returned_at),
         ...(product?.container_repack_on_return === true
-          ? [repackStarted.make({ id: container.id, status: "open", repack_started_at: context.now })]
+          ? [repackStarted.make({ id: container.id, status: "open", repack_started_at: context.happened_at })]
           : [])
       ],
       result: { id: container.id }
@@ -313,11 +313,11 @@ export const verifyCheckin = (
       container.status === "dispatched" &&
       product?.container_checkin_mode === "individual" &&
       items.length > 0
-        ? yield* returnContainer(facts, context.now, null, context)
+        ? yield* returnContainer(facts, context.happened_at, null, context)
         : undefined
     return {
       events: [
-        ...(fresh.length === 0 ? [] : [checkinVerified(container.id, fresh, context.now)]),
+        ...(fresh.length === 0 ? [] : [checkinVerified(container.id, fresh, context.happened_at)]),
         ...(back?.events ?? [])
       ],
       result: { verification: found }

@@ -173,7 +173,7 @@ export const sealContainer = (
       containerSealed.make({
         id: container.id,
         status: "sealed",
-        sealed_at: context.now,
+        sealed_at: context.happened_at,
         sealed_by_user_id: context.viewer.user_id || null,
         repack_started_at: null,
         ...(container.unsealed_reason === null ? {} : { unsealed_reason: null }),
@@ -230,7 +230,7 @@ export const unsealContainer = (
       containerUnsealed.make({
         id: container.id,
         status: "open",
-        unsealed_at: context.now,
+        unsealed_at: context.happened_at,
         unsealed_by_user_id: context.viewer.user_id || null,
         ...(container.unsealed_reason === null ? {} : { unsealed_reason: null })
       })
@@ -263,7 +263,7 @@ export const dissolveContainer = (
       containerDissolved.make({
         id: container.id,
         status: "dissolved",
-        dissolved_at: context.now,
+        dissolved_at: context.happened_at,
         dissolved_by_user_id: context.viewer.user_id || null,
         dissolved_reason: reason,
         parent_container_id: null,
@@ -360,7 +360,9 @@ export const startRepack = (
       ...(input.barcode === null ? {} : { barcode: input.barcode })
     }
     return Result.succeed({
-      events: [repackStarted.make({ id: container.id, status: "open", repack_started_at: context.now, ...renamed })],
+      events: [
+        repackStarted.make({ id: container.id, status: "open", repack_started_at: context.happened_at, ...renamed })
+      ],
       result: { id: container.id }
     })
   }
@@ -391,7 +393,7 @@ export const startRepack = (
     context
   )
   return Result.succeed({
-    events: [event, repackStarted.make({ id, status: "open", repack_started_at: context.now })],
+    events: [event, repackStarted.make({ id, status: "open", repack_started_at: context.happened_at })],
     result: { id }
   })
 }

@@ -4,7 +4,9 @@ import type { Failure } from "../kernel/endpoint.ts"
 import { Store } from "../kernel/store/store.ts"
 import { type ComponentRow, product_components } from "../kits/schema.ts"
 import { type ProductRow, products } from "../products/schema.ts"
+import { asset_assignments } from "../opportunities/units/schema.ts"
 import { stock_levels } from "../stock/schema.ts"
+import { backAloneAt } from "./back-alone.ts"
 import type { ManifestResult, Names } from "./manifest.ts"
 import {
   type ContainerItemRow,
@@ -37,7 +39,7 @@ export const loadManifest = Effect.fnUntraced(function* (
     ...[...slotsOf.values()].flat().map((slot) => slot.product_id)
   ]
   return {
-    of: assembled(root, all, items, slotsOf),
+    of: assembled(root, all, items, { back_alone: yield* backAlone(root, items), slotsOf }),
     names: {
       products: new Map((yield* store.getMany(products, product_ids)).map((one) => [one.id, one.name])),
       units: new Map(
@@ -48,6 +50,22 @@ export const loadManifest = Effect.fnUntraced(function* (
       )
     }
   }
+})
+
+const backAlone = Effect.fnUntraced(function* (
+  root: ContainerRow,
+  items: ReadonlyArray<ContainerItemRow>
+): Effect.fn.Return<ReadonlyMap<number, string>, Failure, Store> {
+  if (root.status !== "dispatched") return new Map()
+  const stock_level_id = items.map((item) => item.serialised_item_id)
+  const steps = yield* (yield* Store).find(asset_assignments, { stock_level_id, opportunity_id: root.opportunity_id })
+  const stepsOf = Map.groupBy(steps, (one) => one.stock_level_id)
+  return new Map(
+    stock_level_id.flatMap((id) => {
+      const at = backAloneAt(stepsOf.get(id) ?? [], root)
+      return at === undefined ? [] : [[id, at] as const]
+    })
+  )
 })
 
 const slotsFor = (
@@ -70,12 +88,11 @@ const assembled = (
   container: ContainerRow,
   all: ReadonlyArray<ContainerRow>,
   items: ReadonlyArray<ContainerItemRow>,
-  slotsOf: ReadonlyMap<number, ManifestResult["slots"]>
+  known: Pick<ManifestResult, "back_alone"> & { readonly slotsOf: ReadonlyMap<number, ManifestResult["slots"]> }
 ): ManifestResult => ({
   container,
+  back_alone: known.back_alone,
   items: items.filter((item) => item.container_id === container.id),
-  slots: slotsOf.get(container.id) ?? [],
-  nested: all
-    .filter((one) => one.parent_container_id === container.id)
-    .map((one) => assembled(one, all, items, slotsOf))
+  slots: known.slotsOf.get(container.id) ?? [],
+  nested: all.filter((one) => one.parent_container_id === container.id).map((one) => assembled(one, all, items, known))
 })

@@ -12,6 +12,8 @@ export interface ManifestResult {
   readonly container: ContainerRow
   readonly items: ReadonlyArray<ContainerItemRow>
   /** What its product asks for: the slots of its template, or without any, its fixed parts. */
+  /** When units of it came back by themselves, while it is out; by stock level. */
+  readonly back_alone: ReadonlyMap<number, string>
   readonly slots: ReadonlyArray<{
     readonly product_id: number
     readonly binding: "pool" | "fixed" | null
@@ -26,15 +28,15 @@ export interface Names {
 
 /**
  * The manifest, nested containers included. Compliant: every slot is filled by units that are in service, and
- * no other is inside, in this container and in all inside it.
+ * no other is inside, in this container and in all inside it; and it is not out without some of them.
  */
 export const manifest = (of: ManifestResult, names: Names): Manifest => {
-  const { container, items } = of
+  const { back_alone, container, items } = of
   const stateOf = (item: ContainerItemRow): ServiceState =>
     names.units.get(item.serialised_item_id)?.service_state ?? "in_service"
   const slots = of.slots.map((slot) => {
     const required = Math.ceil(slot.quantity),
-      inside = items.filter((item) => item.product_id === slot.product_id),
+      inside = items.filter((item) => item.product_id === slot.product_id && !back_alone.has(item.serialised_item_id)),
       packed = inside.length
     return {
       product_id: slot.product_id,
@@ -60,7 +62,7 @@ export const manifest = (of: ManifestResult, names: Names): Manifest => {
     is_compliant:
       slots.every((slot) => slot.satisfied) &&
       !has_unlisted &&
-      items.every((item) => stateOf(item) === "in_service") &&
+      items.every((item) => stateOf(item) === "in_service" && !back_alone.has(item.serialised_item_id)) &&
       nested.every((one) => one.is_compliant),
     slots,
     items: items.map((item) => ({
@@ -73,7 +75,8 @@ export const manifest = (of: ManifestResult, names: Names): Manifest => {
       service_state: stateOf(item),
       position: item.position,
       packed_at: item.packed_at,
-      packed_by_user_id: item.packed_by_user_id
+      packed_by_user_id: item.packed_by_user_id,
+      returned_at: back_alone.get(item.serialised_item_id) ?? null
     })),
     containers: nested
   }

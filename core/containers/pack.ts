@@ -116,7 +116,7 @@ export const entering = (
     container_id: container.id,
     serialised_item_id: unit.level.id,
     product_id: unit.level.product_id,
-    packed_at: context.now,
+    packed_at: context.happened_at,
     packed_by_user_id: context.viewer.user_id || null,
     unpacked_at: null,
     unpacked_reason: null,
@@ -138,7 +138,7 @@ export const entering = (
     events: [
       itemPacked.make(row),
       ...(isPackedUnitHeld(as_case, unit.level.product_id)
-        ? [holdUnit(container.id, row, unit.level, context.now, context)]
+        ? [holdUnit(container.id, row, unit.level, context.happened_at, context)]
         : []),
       ...(unit_marked === undefined ? [] : [unit_marked]),
       ...(unit.child === undefined ? [] : [nestedUnder(unit.child, container.id)])
@@ -159,7 +159,7 @@ export const leaving = (
 ): ReadonlyArray<NewEvent> => {
   const unit_unmarked = updatedEvent(stock_levels, unit.level, { container_stock_level_id: null, container_mode: null })
   return [
-    itemUnpacked(membership, context.now, reason, to),
+    itemUnpacked(membership, context.happened_at, reason, to),
     releaseUnit(membership.container_id, membership.id),
     ...(unit_unmarked === undefined ? [] : [unit_unmarked]),
     ...(unit.child === undefined ? [] : [nestedUnder(unit.child, null)])
@@ -280,14 +280,14 @@ export const repackUnit = (
     if (isFull(target, 1)) return Result.fail(invalidField("container", "The container is full."))
     const { events, row } = entering(unit, target, place, context)
     return Result.succeed({
-      events: [...events, itemRepacked(row, context.now, row.position, row.notes)],
+      events: [...events, itemRepacked(row, context.happened_at, row.position, row.notes)],
       result: { id: row.id }
     })
   }
   if (here.repacked_at !== null)
     return Result.fail(invalidField("serialised_item_id", "The unit has already been repacked in this session."))
   return Result.succeed({
-    events: [itemRepacked(here, context.now, place.position ?? here.position, place.notes ?? here.notes)],
+    events: [itemRepacked(here, context.happened_at, place.position ?? here.position, place.notes ?? here.notes)],
     result: { id: here.id }
   })
 }

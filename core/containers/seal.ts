@@ -17,7 +17,7 @@ export const sealBroken = (container: ContainerRow, reason: string, context: Dec
   containerUnsealed.make({
     id: container.id,
     status: "open",
-    unsealed_at: context.now,
+    unsealed_at: context.happened_at,
     unsealed_by_user_id: context.viewer.user_id || null,
     unsealed_reason: reason
   })

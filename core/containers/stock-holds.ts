@@ -112,7 +112,7 @@ export const syncHolds = (
             `Unit ${unit.id}, packed in container ${container.id}, is claimed elsewhere; release it first.`
           )
         )
-      events.push(holdUnit(container.id, item, unit, context.now, context))
+      events.push(holdUnit(container.id, item, unit, context.happened_at, context))
     }
     if (!must_be_held && is_held) events.push(releaseUnit(container.id, item.id))
     if (container.serialised_item_id !== null) {

@@ -6,6 +6,11 @@ import type { Viewer } from "./viewer.ts"
 /** What deciding may use: no clock, no chance, no reads. */
 export interface DecideContext {
   readonly now: string
+  /**
+   * When it happened, where nobody says otherwise: what a device recorded happened then, by its clock, however late the
+   * server hears of it; never after `now`, and `now` where it is asked directly.
+   */
+  readonly happened_at: string
   readonly viewer: Viewer
   readonly settings: Settings
   /** The next id of an entity's table: drawn before deciding, and the same one when a command is decided again. */

@@ -24,6 +24,7 @@ export const decideWithIds = Effect.fnUntraced(function* (
   const runtime = yield* CommandRuntime
   const context: DecideContext = {
     now: input.now,
+    happened_at: input.happened_at,
     viewer: input.viewer,
     settings: input.settings,
     ...allocator.context

@@ -102,6 +102,8 @@ export interface Input<P extends Params = Params, B extends Fields = Fields> {
   readonly settings: Settings
   /** The present instant. */
   readonly now: string
+  /** When it happened, as rules are told it (`DecideContext`). */
+  readonly happened_at: string
   /** Resources as the catalogue composes them. */
   readonly composed: Composed
 }

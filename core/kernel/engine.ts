@@ -27,6 +27,8 @@ export interface CommandMetadata {
   readonly command_id?: string
   readonly replica_id?: number | null
   readonly ids?: { readonly [table: string]: ReadonlyArray<number> }
+  /** When it was recorded on a device, by its clock. */
+  readonly issued_at?: string | undefined
 }
 export interface Outcome {
   readonly answer: Answer
@@ -113,7 +115,8 @@ export const decideCommand = Effect.fnUntraced(function* (
   const endpoint = call.endpoint as CommandEndpoint
   const now = instantOf(yield* Clock.currentTimeMillis)
   yield* lockCommandStreams(endpoint, call)
-  const input = yield* prepare(call, now)
+  const { issued_at = now } = command_metadata
+  const input = yield* prepare(call, now, issued_at < now ? issued_at : now)
   const facts = yield* endpoint.facts(input)
   const ids = yield* makeIdAllocator(command_metadata.ids ?? {}, endpoint.creates)
   const decision = yield* decideWithIds(endpoint, facts, input, ids)

@@ -57,7 +57,8 @@ const checkSight = (endpoint: Endpoint, viewer: Viewer): Effect.Effect<void, Rej
 /** The input of an endpoint: 404, then 403, then 422, the order every endpoint answers in (rules/conventions 1). */
 export const prepare = Effect.fnUntraced(function* (
   call: EndpointCall,
-  now: string
+  now: string,
+  happened_at = now
 ): Effect.fn.Return<Input, Failure, Store | CommandRuntime> {
   const { endpoint, params, request, viewer } = call
   const rows = yield* authorizeCall(call)
@@ -89,6 +90,7 @@ export const prepare = Effect.fnUntraced(function* (
     viewer,
     settings,
     now,
+    happened_at,
     composed: runtime.catalogue.composed,
     ...(request.files === undefined ? {} : { files: request.files })
   }

@@ -82,11 +82,14 @@ const line_columns = [
 ]
 const unit_columns = ["opportunity_item_id", "stock_level_id", "status"] as const
 
+interface LoadedPieces extends LinePieces {
+  readonly opportunity_item_id: number
+}
 /** The pieces of each live line with goods, by opportunity: five queries, however many there are. */
 export const loadLinePieces = Effect.fnUntraced(function* (
   ids: ReadonlyArray<number>,
   settings: Settings
-): Effect.fn.Return<(id: number) => ReadonlyArray<LinePieces>, Failure, Store> {
+): Effect.fn.Return<(id: number) => ReadonlyArray<LoadedPieces>, Failure, Store> {
   const opportunity_id = [...new Set(ids)]
   if (opportunity_id.length === 0) return () => []
   const store = yield* Store
@@ -104,6 +107,7 @@ export const loadLinePieces = Effect.fnUntraced(function* (
   const pieces = Map.groupBy(
     lines.map((line) => ({
       opportunity_id: line.opportunity_id,
+      opportunity_item_id: line.id,
       ...piecesOfLine({
         line,
         is_serialised: stocked.get(line.item_id ?? 0)?.is_serialised === true,

@@ -181,6 +181,7 @@ const actions = get(`${path}/{id}/available_actions`, {
       // Decides without recording anything, so ids are placeholders and no document number is taken.
       const context: DecideContext = {
         now: input.now,
+        happened_at: input.happened_at,
         viewer: input.viewer,
         settings: input.settings,
         id: () => --last,

@@ -41,10 +41,10 @@ const nothingNamed = (values: { readonly [name: string]: unknown }) =>
     ? { code: ["The code field is required where no unit is named."] }
     : {}
 
-const wantedOf = (values: Body, { now }: Pick<DecideContext, "now">): Wanted => ({
+const wantedOf = (values: Body, { happened_at }: Pick<DecideContext, "happened_at">): Wanted => ({
   field: values.stock_level_id == null ? "code" : "stock_level_id",
   quantity: values.quantity ?? null,
-  at: values.scanned_at ?? now,
+  at: values.scanned_at ?? happened_at,
   is_time_told: values.scanned_at != null,
   break_seal: values.break_seal ?? false,
   vehicle_id: values.vehicle_id ?? null,

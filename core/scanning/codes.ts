@@ -4,13 +4,13 @@
  */
 import { Effect } from "effect"
 import type { Failure } from "../kernel/failure.ts"
-import { bindings } from "../kernel/store/statement.ts"
+import { type Bindings, bindings } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
 import { opportunities } from "../opportunities/schema.ts"
 import { type ContainerRow, containers, live_statuses } from "../packing/schema.ts"
 import { type ProductRow, products } from "../products/schema.ts"
 import { type StockLevelRow, stock_levels } from "../stock/schema.ts"
-import { containerIdIn, type ReadCode, readCode } from "./read-code.ts"
+import { containerIdIn, type ReadCode, readCode, unitCode, unitIdIn } from "./read-code.ts"
 
 export type Named =
   | { readonly kind: "unit"; readonly level: StockLevelRow; readonly container: ContainerRow | undefined }
@@ -41,19 +41,28 @@ export const lookUp = Effect.fnUntraced(function* (scanned: string): Effect.fn.R
     if (typeof named === "string") return { read, named: undefined, problem: named }
     if (named !== undefined) return { read, named, problem: undefined }
   }
+  const in_other_case = yield* inOtherCase(read.texts)
+  if (in_other_case !== undefined) return { ...(yield* lookUp(in_other_case)), read }
   return { read, named: undefined, problem: (yield* paperText(read)) ?? (yield* unknownText(read)) }
 })
 
 const papers_way_out = "scan the codes on units, cases and products."
-/** What the code on a paper is that names no goods: an order's number, a payment, an address. */
+/** What the code on a paper is that names no goods: an order's number, a payment, an address; or the id of a unit. */
 const paperText = Effect.fnUntraced(function* ({
   code,
   texts
 }: ReadCode): Effect.fn.Return<string | undefined, Failure, Store> {
   if (/^BCD\r?\n/.test(code)) return `this is the payment code of an invoice; ${papers_way_out}`
-  const order = yield* (yield* Store).first(opportunities, { number: code, deleted_at: null })
+  const store = yield* Store
+  const order = yield* store.first(opportunities, { number: code, deleted_at: null })
   if (order !== undefined)
     return `${JSON.stringify(code)} is the number of an order (id ${order.id}); ${papers_way_out}`
+  const unit_of_id = /^[1-9]\d{0,14}$/.test(code) ? yield* store.get(stock_levels, Number(code)) : undefined
+  if (unit_of_id !== undefined)
+    return (
+      `${code} is no code but the id of a unit, ${unitWords(unit_of_id)}; ` +
+      `scan a code on it, or ${unitCode(unit_of_id.id)}`
+    )
   return texts.length > 1 && /^https?:/i.test(code)
     ? `this is an address, and no unit and no product has the code at its end, ${JSON.stringify(texts.at(-1))}; ` +
         papers_way_out
@@ -128,8 +137,9 @@ const unitOrContainer = Effect.fnUntraced(function* (
   const labelled = container_id === undefined ? undefined : yield* store.get(containers, container_id)
   if (labelled !== undefined && live_statuses.some((status) => status === labelled.status))
     return { kind: "container", container: labelled }
-  const by_id = /^[1-9]\d{0,14}$/.test(text) ? yield* store.get(stock_levels, Number(text)) : undefined
-  return by_id === undefined ? undefined : yield* unit(by_id)
+  const unit_id = unitIdIn(text)
+  const labelled_unit = unit_id === undefined ? undefined : yield* store.get(stock_levels, unit_id)
+  return labelled_unit === undefined ? undefined : yield* unit(labelled_unit)
 })
 const unitWords = ({ asset_number, id, serial_number }: StockLevelRow): string =>
   `${asset_number ?? serial_number ?? "a unit without a number"} (id ${id})`
@@ -168,10 +178,42 @@ const unknownText = Effect.fnUntraced(function* ({
   const among =
     "SKUs and barcodes of products" +
     (quantity === undefined
-      ? ", barcodes, asset numbers, serial numbers and ids of units, barcodes of containers"
+      ? ", barcodes, asset numbers, serial numbers of units, barcodes of containers"
       : "; with a quantity it must be a product's")
   const nearest_ones = near.length === 0 ? "" : ` The nearest: ${near.join(", ")}.`
   return `no unit and no product has this code (looked among ${among})${also}.${nearest_ones}`
+})
+
+/** The code that differs from what was scanned in its letters alone; undefined where there are several or none. */
+const inOtherCase = Effect.fnUntraced(function* (
+  texts: ReadonlyArray<string>
+): Effect.fn.Return<string | undefined, Failure, Store> {
+  const store = yield* Store
+  const bound = bindings(store.dialect)
+  const folded = texts.map((text) => text.toLowerCase())
+  const codes = yield* codesWhere((column) => `lower(${column}) in (${folded.map(bound.bind).join(", ")})`, bound)
+  // Those that were looked for as they are name nothing of this kind.
+  const others = codes.filter((code) => !texts.includes(code))
+  return others.length === 1 ? others[0] : undefined
+})
+
+/** The different codes of units and containers that are in use, and of products, that fulfil a condition. */
+const codesWhere = Effect.fnUntraced(function* (
+  condition: (column: string) => string,
+  { values }: Bindings
+): Effect.fn.Return<ReadonlyArray<string>, Failure, Store> {
+  const part = (table: string, column: string, where: string): string =>
+    `select code from (select ${column} as code from ${table} where ${where} and ${condition(column)} ` +
+    `order by ${column} limit ${candidates_max}) as "${table}_${column}"`
+  const rows = yield* (yield* Store).run<{ code: string }>(
+    [
+      ...unit_columns.map((column) => part("stock_levels", column, "not is_gone")),
+      part("containers", "barcode", "status <> 'dissolved'"),
+      ...product_columns.map((column) => part("products", column, "deleted_at is null"))
+    ].join(" union "),
+    values
+  )
+  return rows.map(({ code }) => code)
 })
 
 const nearest_max = 3
@@ -180,23 +222,11 @@ const candidates_max = 200
 const nearest = Effect.fnUntraced(function* (text: string): Effect.fn.Return<ReadonlyArray<string>, Failure, Store> {
   const wanted = text.toLowerCase()
   if (wanted.length < 2 || wanted.length > 60) return []
-  const store = yield* Store
-  const bound = bindings(store.dialect)
+  const bound = bindings((yield* Store).dialect)
   const beginning = wanted.slice(0, Math.ceil(wanted.length / 2)).replace(/[\\%_]/g, (sign) => `\\${sign}`)
   const like = (column: string): string => `lower(${column}) like ${bound.bind(`${beginning}%`)} escape '\\'`
-  const part = (table: string, column: string, where: string): string =>
-    `select code from (select ${column} as code from ${table} where ${where} and ${like(column)} ` +
-    `order by ${column} limit ${candidates_max}) as "${table}_${column}"`
-  const rows = yield* store.run<{ code: string }>(
-    [
-      ...unit_columns.map((column) => part("stock_levels", column, "not is_gone")),
-      part("containers", "barcode", "status <> 'dissolved'"),
-      ...product_columns.map((column) => part("products", column, "deleted_at is null"))
-    ].join(" union "),
-    bound.values
-  )
-  return rows
-    .map(({ code }) => ({ code, far: distance(wanted, code.toLowerCase()) }))
+  return (yield* codesWhere(like, bound))
+    .map((code) => ({ code, far: distance(wanted, code.toLowerCase()) }))
     .filter(({ far }) => far <= Math.max(1, Math.floor(wanted.length / 3)))
     .sort((one, other) => one.far - other.far || (one.code < other.code ? -1 : 1))
     .slice(0, nearest_max)

@@ -3,8 +3,9 @@ import { Result } from "effect"
 import { isKit, returnContainer } from "../containers/dispatch-return.ts"
 import { labelOf } from "../containers/seal.ts"
 import type { DecideContext } from "../kernel/endpoint.ts"
+import type { DecisionState } from "../opportunities/aggregate.ts"
 import { checking, moveUnits, returning } from "../opportunities/units/lifecycle.ts"
-import { checked_in, dispatched, on_hire } from "../opportunities/units/schema.ts"
+import { type AssignmentRow, checked_in, dispatched, good, on_hire } from "../opportunities/units/schema.ts"
 import type { StockLevelRow } from "../stock/schema.ts"
 import type { ScanFacts } from "./facts.ts"
 import { decidedAs, partOf, refuse, type ScanDecided, scannedOf, type Wanted } from "./wanted.ts"
@@ -25,7 +26,7 @@ export const caseIn = (
         `${container.name} is out with another order (id ${container.opportunity_id}).`
       )
     const condition = wanted.condition ?? (wanted.finalise ? 0 : null)
-    const at = yield* returnedAt(wanted, container.name, container.dispatched_at)
+    const at = yield* returnedAt(wanted, container.name, container.dispatched_at, context.now)
     const back = yield* returnContainer({ target: as_case.target, known }, at, condition, context)
     return decidedAs(
       known,
@@ -55,29 +56,55 @@ export const unitIn = (facts: ScanFacts, level: StockLevelRow, wanted: Wanted, c
           `${labelOf(level)} is in ${out.name}, which is out; scan the code of the case.`
         )
       if (known === undefined) return yield* refuse(wanted.field, `${labelOf(level)} is not out`)
-      const is_back = units.some((one) => one.status >= checked_in)
-      return yield* refuse(
-        wanted.field,
-        `${labelOf(level)} is not out on this order${is_back ? ": it came back already" : ""}`
-      )
+      const unchecked = units.find((one) => one.status === checked_in)
+      if (unchecked !== undefined && checksOf(wanted, context).length > 0)
+        return yield* moved({ facts, known, level, unit: unchecked }, checksOf(wanted, context), wanted, context)
+      const back =
+        unchecked !== undefined
+          ? ": it came back already and is not checked; scan it in once more with finalise or a condition to check it"
+          : units.some((one) => one.status > checked_in)
+            ? ": it came back already"
+            : ""
+      return yield* refuse(wanted.field, `${labelOf(level)} is not out on this order${back}`)
     }
-    const user_id = context.viewer.user_id || null
-    const condition = wanted.condition ?? (wanted.finalise ? 0 : null)
-    const at = yield* returnedAt(wanted, labelOf(level), unit.dispatched_at)
-    const back = yield* moveUnits(
-      known,
-      [{ unit, field: wanted.field }],
+    const at = yield* returnedAt(wanted, labelOf(level), unit.dispatched_at, context.now)
+    const received_by = context.viewer.user_id || null
+    return yield* moved(
+      { facts, known, level, unit },
       [
-        returning(at, { received_by: user_id, return_store_id: wanted.return_store_id }),
-        ...(condition === null
-          ? []
-          : [checking(at, { condition, checked_by: user_id, damage_notes: wanted.damage_notes })])
+        returning(at, { received_by, return_store_id: wanted.return_store_id }),
+        ...checksOf({ ...wanted, at }, context)
       ],
+      wanted,
       context
     )
-    return decidedAs(
+  })
+
+/** The check of it, where the scan says how it is. */
+const checksOf = (
+  { at, condition, damage_notes, finalise }: Wanted,
+  { viewer }: DecideContext
+): ReadonlyArray<ReturnType<typeof checking>> =>
+  condition === null && !finalise
+    ? []
+    : [checking(at, { condition: condition ?? good, checked_by: viewer.user_id || null, damage_notes })]
+
+interface Coming {
+  readonly facts: ScanFacts
+  readonly known: DecisionState
+  readonly level: StockLevelRow
+  readonly unit: AssignmentRow
+}
+const moved = (
+  { facts, known, level, unit }: Coming,
+  steps: Parameters<typeof moveUnits>[2],
+  { field }: Wanted,
+  context: DecideContext
+): ScanDecided =>
+  Result.map(moveUnits(known, [{ unit, field }], steps, context), ({ events }) =>
+    decidedAs(
       known,
-      back.events,
+      events,
       scannedOf(facts, {
         direction: "in",
         kind: "unit",
@@ -88,4 +115,4 @@ export const unitIn = (facts: ScanFacts, level: StockLevelRow, wanted: Wanted, c
         part_of: partOf(known, unit, level)
       })
     )
-  })
+  )

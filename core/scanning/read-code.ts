@@ -43,9 +43,17 @@ const decoded = (text: string): string => {
   }
 }
 
-/** On labels of containers that no barcode names alone: a bare id would be taken for a unit's. */
+/** On labels of what no code of its own names alone: a bare number is no code, as people type numbers. */
 export const containerCode = (id: number): string => `container:${id}`
-export const containerIdIn = (text: string): number | undefined => {
-  const [, id] = /^container:([1-9]\d{0,14})$/i.exec(text.trim()) ?? []
-  return id === undefined ? undefined : Number(id)
+export const unitCode = (id: number): string => `unit:${id}`
+export const containerIdIn = (text: string): number | undefined => idAfter("container", text)
+export const unitIdIn = (text: string): number | undefined => idAfter("unit", text)
+const idAfter = (word: string, text: string): number | undefined => {
+  const [, before = "", id] = /^([a-z]+):([1-9]\d{0,14})$/i.exec(text.trim()) ?? []
+  return before.toLowerCase() === word && id !== undefined ? Number(id) : undefined
 }
+
+/** As a code may be written: how it was typed, and in one case. */
+export const codeForms = (text: string): ReadonlyArray<string> => [
+  ...new Set([text, text.toUpperCase(), text.toLowerCase()])
+]

@@ -4,7 +4,7 @@ import type { Failure, Input } from "../kernel/endpoint.ts"
 import { lockStreams } from "../kernel/engine.ts"
 import { Store } from "../kernel/store/store.ts"
 import { opportunities, type OpportunityRow } from "../opportunities/schema.ts"
-import { asset_assignments, dispatched, on_hire } from "../opportunities/units/schema.ts"
+import { asset_assignments, checked_in, dispatched, on_hire } from "../opportunities/units/schema.ts"
 import { type Found, lookUp, unitById, unitWith } from "./codes.ts"
 import { containerOf, loadScan, lockNamed } from "./facts.ts"
 
@@ -32,7 +32,7 @@ const found = Effect.fnUntraced(function* (
   return (yield* Store).dialect === "pg" && first.named !== undefined ? yield* look : first
 })
 
-/** The order that has the unit or the case now, locked. */
+/** The order that has the unit or the case now, or that the unit came back from last and unchecked; locked. */
 const holderOf = Effect.fnUntraced(function* ({
   named: one
 }: Found): Effect.fn.Return<OpportunityRow | undefined, Failure, Store> {
@@ -41,7 +41,12 @@ const holderOf = Effect.fnUntraced(function* ({
   const out =
     one?.kind !== "unit"
       ? undefined
-      : yield* store.first(asset_assignments, { stock_level_id: one.level.id, status: [dispatched, on_hire] })
+      : ((yield* store.first(asset_assignments, { stock_level_id: one.level.id, status: [dispatched, on_hire] })) ??
+        (yield* store.first(
+          asset_assignments,
+          { stock_level_id: one.level.id, status: checked_in },
+          { order: ["-returned_at", "-id"] }
+        )))
   const id = container?.status === "dispatched" ? container.opportunity_id : (out?.opportunity_id ?? null)
   if (id === null) return undefined
   yield* lockStreams([`opportunity:${id}`])

@@ -20,12 +20,14 @@ export const timeTold = ({ at, is_time_told }: Wanted, now: string): Result.Resu
 
 /**
  * When it came back: never before it went out. Times a few minutes apart come of two clocks, and the later one counts;
- * what is scanned now is here, whatever was said of its departure.
+ * so it does where the device's clock alone tells the time. What is scanned now is here, whatever was said of its
+ * departure.
  */
 export const returnedAt = (
   { at, is_time_told }: Wanted,
   name: string,
-  dispatched_at: string | null
+  dispatched_at: string | null,
+  now: string
 ): Result.Result<string, Rejection> =>
   dispatched_at === null || dispatched_at <= at
     ? Result.succeed(at)
@@ -33,4 +35,4 @@ export const returnedAt = (
       ? Result.succeed(dispatched_at)
       : is_time_told
         ? refuse("scanned_at", `${name} went out at ${dispatched_at} and cannot be back before that; ${way_out}`)
-        : Result.succeed(at)
+        : Result.succeed(dispatched_at <= now ? dispatched_at : at)

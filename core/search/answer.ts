@@ -11,6 +11,7 @@ import { states, statusLabelOf } from "../opportunities/status/statuses.ts"
 import { containers } from "../packing/schema.ts"
 import { products } from "../products/schema.ts"
 import { purchase_orders } from "../procurement/schema.ts"
+import { readCode } from "../scanning/read-code.ts"
 import { stock_levels } from "../stock/schema.ts"
 import { stores, zoneOf } from "../stores/stores.ts"
 import { millisOf } from "../values/time.ts"
@@ -18,8 +19,8 @@ import { dayOf } from "../values/zone.ts"
 import { findAll, type FoundByKind, rowsFound } from "./find.ts"
 import { search_kinds, type SearchKind } from "./kinds.ts"
 import { soughtIn } from "./matches.ts"
-import { whereaboutsOf } from "./where.ts"
-import { whereText } from "./words.ts"
+import { casesWhere, whereaboutsOf } from "./where.ts"
+import { caseText, whereText } from "./words.ts"
 
 /** Names of members and stores that rows refer to: two queries for all of them. */
 const namesFor = Effect.fnUntraced(function* (found: FoundByKind, { viewer }: Pick<Input, "viewer">) {
@@ -82,6 +83,37 @@ const unitsShown = Effect.fnUntraced(function* (found: FoundByKind, { now, viewe
   })
 })
 
+const casesShown = Effect.fnUntraced(function* (
+  found: FoundByKind,
+  names: Names,
+  { now, viewer }: Pick<Input, "now" | "viewer">
+) {
+  const cases = rowsFound(found, "containers", containers)
+  const where = yield* casesWhere(
+    cases.map(({ row }) => row),
+    viewer
+  )
+  return cases.flatMap((match) => {
+    const { barcode, id, name, status, store_id } = match.row
+    const at = where.get(id)
+    const store_name = names.store(store_id)?.name ?? null
+    const timezone = zoneOf(names.store(store_id))
+    return at === undefined
+      ? []
+      : [
+          {
+            id,
+            is_exact: exactly(match),
+            name,
+            barcode,
+            status,
+            store_name,
+            where: { text: caseText({ ...at, store_name, timezone }, dayOf(millisOf(now), timezone)), ...at }
+          }
+        ]
+  })
+})
+
 const counted = (found: FoundByKind) => ({
   total: [...found.values()].reduce((sum, { matches }) => sum + matches.length, 0),
   more: [...found].flatMap(([kind, { is_more }]) => (is_more ? [kind] : []))
@@ -89,14 +121,6 @@ const counted = (found: FoundByKind) => ({
 
 type Names = Effect.Success<ReturnType<typeof namesFor>>
 const othersShown = (found: FoundByKind, names: Names) => ({
-  containers: rowsFound(found, "containers", containers).map((match) => ({
-    id: match.row.id,
-    is_exact: exactly(match),
-    name: match.row.name,
-    barcode: match.row.barcode,
-    status: match.row.status,
-    store_name: names.store(match.row.store_id)?.name ?? null
-  })),
   orders: rowsFound(found, "orders", opportunities).map((match) => {
     const { ends_at, id, member_id, number, reference, starts_at, state, store_id, subject } = match.row
     return {
@@ -162,8 +186,14 @@ export const searchFor = Effect.fnUntraced(function* (
   const sought = soughtIn(text)
   if (sought.words.length === 0) return yield* invalidField("q", "Say what to look for.")
   const asked = new Set((kinds ?? Object.keys(search_kinds)) as ReadonlyArray<SearchKind>)
-  const found = yield* findAll(sought, input, { kinds: asked, limit })
+  let found = yield* findAll(sought, input, { kinds: asked, limit })
+  // A label may say more than the code, as the address of a page or in elements: what it says is looked for by itself.
+  for (const code of readCode(text).texts) {
+    if (counted(found).total > 0) break
+    if (code !== sought.text) found = yield* findAll(soughtIn(code), input, { kinds: asked, limit })
+  }
   const names = yield* namesFor(found, input)
   const units = yield* unitsShown(found, input)
-  return { query: sought.text, ...counted(found), units, ...othersShown(found, names) }
+  const cases = yield* casesShown(found, names, input)
+  return { query: sought.text, ...counted(found), units, containers: cases, ...othersShown(found, names) }
 })

@@ -23,6 +23,16 @@ const sought_max = 200
 const is_exact = boolean({ describe: "A code, number or name of it is just what was looked for" })
 const common = { id: integer(), is_exact }
 const nullableText = () => text({ nullable: true })
+const orderOfWhere = Shown.keys(
+  {
+    id: integer(),
+    number: nullableText(),
+    subject: text(),
+    member_name: nullableText(),
+    until: timestamp({ nullable: true })
+  },
+  { nullable: true }
+)
 const whereShown = Shown.keys({
   text: text({ describe: "The same in words, by the store's clock" }),
   place: choice(unit_places),
@@ -31,16 +41,7 @@ const whereShown = Shown.keys({
   timezone: text(),
   location: nullableText(),
   container: Shown.keys({ id: integer(), name: text() }, { nullable: true }),
-  order: Shown.keys(
-    {
-      id: integer(),
-      number: nullableText(),
-      subject: text(),
-      member_name: nullableText(),
-      until: timestamp({ nullable: true })
-    },
-    { nullable: true }
-  ),
+  order: orderOfWhere,
   service: Shown.objects({
     state: choice(out_of_service_labels),
     quantity: integer(),
@@ -77,7 +78,13 @@ const shown = {
     name: text(),
     barcode: nullableText(),
     status: choice(container_statuses),
-    store_name: nullableText()
+    store_name: nullableText(),
+    where: Shown.keys({
+      text: text({ describe: "The same in words, by the store's clock" }),
+      is_out: boolean(),
+      inside: Shown.keys({ id: integer(), name: text() }, { nullable: true, describe: "The outermost case around it" }),
+      order: orderOfWhere
+    })
   }),
   orders: Shown.objects({
     ...common,

@@ -30,11 +30,6 @@ export const numberForms = (text: string): ReadonlyArray<string> => {
   if (digits === undefined || digits.length > number_digits_max) return []
   return Array.from({ length: number_digits_max - digits.length + 1 }, (_, zeros) => "0".repeat(zeros) + digits)
 }
-/** As a code may be written: how it was typed, and in one case. */
-export const codeForms = (text: string): ReadonlyArray<string> => [
-  ...new Set([text, text.toUpperCase(), text.toLowerCase()])
-]
-
 /**
  * 0: a code or number of it is just this; 1: a text of it begins so; 2: every word begins one of its words; 3: else.
  */

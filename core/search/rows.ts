@@ -7,7 +7,8 @@ import { Store, type StoreShape } from "../kernel/store/store.ts"
 import { type AnyRow, caseFoldedName, foldCase, isSearchable, type Table } from "../kernel/table.ts"
 import { emails, phones } from "../members/schema.ts"
 import type { SearchKindRules } from "./kinds.ts"
-import { codeForms, numberForms, type Sought } from "./matches.ts"
+import { codeForms } from "../scanning/read-code.ts"
+import { numberForms, type Sought } from "./matches.ts"
 
 /** Rows of one kind that are looked at: of more, the newest. */
 export const candidates_max = 200

@@ -1,5 +1,6 @@
 /** Where units are right now and who has them (rules/search 3): a fixed number of queries, however many units. */
 import { Effect } from "effect"
+import { backAloneAt } from "../containers/back-alone.ts"
 import type { Failure } from "../kernel/endpoint.ts"
 import { Store } from "../kernel/store/store.ts"
 import type { Viewer } from "../kernel/viewer.ts"
@@ -7,10 +8,10 @@ import { columnsSeen } from "../kernel/visibility.ts"
 import { members } from "../members/schema.ts"
 import { opportunities, type OpportunityRow } from "../opportunities/schema.ts"
 import {
-  allocated,
   asset_assignments,
   checked_in,
   dispatched,
+  finalised,
   on_hire,
   prepared
 } from "../opportunities/units/schema.ts"
@@ -21,6 +22,7 @@ import { stores, zoneOf } from "../stores/stores.ts"
 import { millisOf } from "../values/time.ts"
 import { type ServiceReasons, serviceReasons, type Supplied, suppliedBy } from "./behind.ts"
 import type { UnitPlace } from "./kinds.ts"
+import { cameFromOrder, in_order, type Step, telling } from "./steps.ts"
 
 export interface Whereabouts {
   readonly place: UnitPlace
@@ -50,6 +52,13 @@ export interface Whereabouts {
   readonly supplier: Supplied | null
 }
 
+/** Where a case is; `inside`: the outermost case around it. */
+export interface CaseWhere {
+  readonly is_out: boolean
+  readonly inside: Whereabouts["container"]
+  readonly order: Whereabouts["order"]
+}
+
 const nesting_max = 25
 /** Cases with those they are in, up to the outermost. */
 const withParents = Effect.fnUntraced(function* (
@@ -75,12 +84,6 @@ const outermost = (one: ContainerRow, cases: ReadonlyMap<number, ContainerRow>):
   return at
 }
 
-type Held = { readonly status: number; readonly opportunity_id: number }
-/** The step that says most about where a unit is: out before back before prepared. */
-const in_order = [dispatched, on_hire, checked_in, prepared, allocated]
-const telling = (held: ReadonlyArray<Held>): Held | undefined =>
-  held.toSorted((one, other) => in_order.indexOf(one.status) - in_order.indexOf(other.status))[0]
-
 type Placed = Pick<StockLevelRow, "given_back_at" | "is_gone" | "starts_at" | "stock_category" | "service_state">
 /**
  * What was sold or lost is so wherever it was. What is out is out, whatever is planned with it; what came back damaged
@@ -89,7 +92,7 @@ type Placed = Pick<StockLevelRow, "given_back_at" | "is_gone" | "starts_at" | "s
 export const placeOf = (
   unit: Placed,
   out_of_service: ServiceState | undefined,
-  held: Held | undefined,
+  held: Pick<Step, "status"> | undefined,
   around: Pick<ContainerRow, "status"> | undefined,
   now: string
 ): UnitPlace => {
@@ -128,32 +131,65 @@ const casesOf = Effect.fnUntraced(function* (ids: ReadonlyArray<number>) {
   return { around, containerOf }
 })
 
-/** By the ids of the stock levels. */
-export const whereaboutsOf = Effect.fnUntraced(function* (
-  units: ReadonlyArray<StockLevelRow>,
-  viewer: Viewer,
-  now: string
-): Effect.fn.Return<ReadonlyMap<number, Whereabouts>, Failure, Store> {
+/** The steps of each unit on its orders: of those that were checked only where something else is asked of them. */
+const stepsOf = Effect.fnUntraced(function* (
+  ids: ReadonlyArray<number>,
+  around: (id: number) => ContainerRow | undefined
+): Effect.fn.Return<(id: number) => ReadonlyArray<Step>, Failure, Store> {
   const store = yield* Store
+  const open = yield* store.find(asset_assignments, { stock_level_id: ids, status: [...in_order] })
+  const unchecked = new Set(open.filter(({ status }) => status === checked_in).map((one) => one.stock_level_id))
+  const asked = ids.filter((id) => unchecked.has(id) || around(id)?.status === "dispatched")
+  const checked =
+    asked.length === 0 ? [] : yield* store.find(asset_assignments, { stock_level_id: asked, status: finalised })
+  const steps = Map.groupBy([...open, ...checked], (one) => one.stock_level_id)
+  return (id) => steps.get(id) ?? []
+})
+
+interface Standing {
+  readonly place: UnitPlace
+  readonly container: ContainerRow | undefined
+  readonly order_id: number | null
+  readonly service: ReadonlyArray<OutOfService>
+}
+/** Where each unit stands, and the id of the order that this is about. */
+const standingsOf = Effect.fnUntraced(function* (
+  units: ReadonlyArray<StockLevelRow>,
+  reasons: ServiceReasons,
+  now: string
+): Effect.fn.Return<ReadonlyMap<number, Standing>, Failure, Store> {
   const ids = units.map(({ id }) => id)
-  if (ids.length === 0) return new Map()
-  const held = Map.groupBy(
-    yield* store.find(asset_assignments, { stock_level_id: ids, status: [...in_order] }),
-    (one) => one.stock_level_id
-  )
-  const { around, containerOf } = yield* casesOf(ids)
-  const told = new Map(ids.map((id) => [id, telling(held.get(id) ?? [])]))
-  const reasons = yield* serviceReasons(
-    units.flatMap((unit) => serviceNow(unit, now)),
-    viewer
-  )
+  const cases = yield* casesOf(ids)
+  const steps = yield* stepsOf(ids, cases.around)
   const came_from = cameFrom(units, reasons, now)
-  const orderIdOf = (id: number): number | null =>
-    told.get(id)?.opportunity_id ?? around(id)?.opportunity_id ?? came_from.get(id) ?? null
+  return new Map(
+    units.map((unit) => {
+      const is_alone = backAloneAt(steps(unit.id), cases.around(unit.id)) !== undefined
+      const around = is_alone ? undefined : cases.around(unit.id)
+      const step = telling(steps(unit.id))
+      const service = serviceNow(unit, now)
+      const state = unit.stock_category === bulk_stock ? undefined : service[0]?.state
+      const place = placeOf(unit, state, step, around, now)
+      const order_id =
+        place === "quarantine" || place === "in_repair" || place === "lost"
+          ? (came_from.get(unit.id) ?? cameFromOrder(step))
+          : (step?.opportunity_id ?? around?.opportunity_id ?? null)
+      const container = is_alone ? undefined : cases.containerOf.get(unit.id)
+      return [unit.id, { place, container, order_id, service }] as const
+    })
+  )
+})
+
+/** Orders as whoever asks may see them, by id: two queries. */
+export const shownOrders = Effect.fnUntraced(function* (
+  ids: ReadonlyArray<number | null>,
+  viewer: Viewer
+): Effect.fn.Return<(id: number | null) => Whereabouts["order"], Failure, Store> {
+  const store = yield* Store
   const orders = new Map(
     (yield* store.getMany(
       opportunities,
-      ids.flatMap((id) => orderIdOf(id) ?? [])
+      ids.flatMap((id) => id ?? [])
     )).map((one) => [one.id, one])
   )
   const customers = new Map(
@@ -163,31 +199,74 @@ export const whereaboutsOf = Effect.fnUntraced(function* (
       [...orders.values()].flatMap(({ member_id }) => member_id ?? [])
     )).map((one) => [one.id, one.name])
   )
-  const places = new Map((yield* store.find(stores, {})).map((one) => [one.id, one]))
   const shown = shownOrder(viewer, customers)
+  return (id) => {
+    const order = orders.get(id ?? 0)
+    return order === undefined ? null : shown(order)
+  }
+})
+
+/** By the ids of the stock levels. */
+export const whereaboutsOf = Effect.fnUntraced(function* (
+  units: ReadonlyArray<StockLevelRow>,
+  viewer: Viewer,
+  now: string
+): Effect.fn.Return<ReadonlyMap<number, Whereabouts>, Failure, Store> {
+  if (units.length === 0) return new Map()
+  const reasons = yield* serviceReasons(
+    units.flatMap((unit) => serviceNow(unit, now)),
+    viewer
+  )
+  const standings = yield* standingsOf(units, reasons, now)
+  const orderOf = yield* shownOrders(
+    [...standings.values()].map(({ order_id }) => order_id),
+    viewer
+  )
+  const places = new Map((yield* (yield* Store).find(stores, {})).map((one) => [one.id, one]))
   const supplied = yield* suppliedBy(units, viewer)
   return new Map(
-    units.map((unit) => {
-      const order = orders.get(orderIdOf(unit.id) ?? 0)
-      const container = containerOf.get(unit.id)
+    units.flatMap((unit) => {
+      const standing = standings.get(unit.id)
+      if (standing === undefined) return []
+      const { container, order_id, place, service } = standing
       const at = places.get(unit.store_id)
-      const service = serviceNow(unit, now)
-      const is_unit = unit.stock_category !== bulk_stock
-      return [
-        unit.id,
-        {
-          place: placeOf(unit, is_unit ? service[0]?.state : undefined, told.get(unit.id), around(unit.id), now),
-          store_id: unit.store_id,
-          store_name: at?.name ?? null,
-          timezone: zoneOf(at),
-          location: unit.location,
-          container: container === undefined ? null : { id: container.id, name: container.name },
-          order: order === undefined ? null : shown(order),
-          service: service.map((one) => shownService(one, reasons)),
-          supplier: supplied.get(unit.id) ?? null
-        }
-      ]
+      const told: Whereabouts = {
+        place,
+        store_id: unit.store_id,
+        store_name: at?.name ?? null,
+        timezone: zoneOf(at),
+        location: unit.location,
+        container: container === undefined ? null : { id: container.id, name: container.name },
+        order: orderOf(order_id),
+        service: service.map((one) => shownService(one, reasons)),
+        supplier: supplied.get(unit.id) ?? null
+      }
+      return [[unit.id, told] as const]
     })
+  )
+})
+
+/** Where cases are, by id: at their store, or wherever the outermost case around them is, and with whom. */
+export const casesWhere = Effect.fnUntraced(function* (
+  found: ReadonlyArray<ContainerRow>,
+  viewer: Viewer
+): Effect.fn.Return<ReadonlyMap<number, CaseWhere>, Failure, Store> {
+  const cases = yield* withParents(found)
+  const around = (one: ContainerRow): ContainerRow => outermost(one, cases)
+  const gone = (one: ContainerRow): boolean => around(one).status === "dispatched" || around(one).status === "returned"
+  const orderOf = yield* shownOrders(
+    found.map((one) => (gone(one) ? around(one).opportunity_id : null)),
+    viewer
+  )
+  return new Map(
+    found.map((one) => [
+      one.id,
+      {
+        is_out: around(one).status === "dispatched",
+        inside: around(one).id === one.id ? null : { id: around(one).id, name: around(one).name },
+        order: gone(one) ? orderOf(around(one).opportunity_id) : null
+      }
+    ])
   )
 })
 

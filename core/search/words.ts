@@ -1,16 +1,20 @@
 /** Where a unit is, in a few words. Pure. */
 import { clockText, numberText } from "../values/short-text.ts"
 import { stateWords } from "../service/service.ts"
-import type { Whereabouts } from "./where.ts"
+import type { CaseWhere, Whereabouts } from "./where.ts"
 
-const orderText = ({ order }: Whereabouts): string => {
+const orderText = ({ order }: Pick<Whereabouts, "order">): string => {
   if (order === null) return ""
   const { id, member_name, number, subject } = order
   return `order ${numberText(number, id)} ${subject}${member_name === null ? "" : ` with ${member_name}`}`
 }
 /** `until Fri 4 Dec 09:00`, `expected back 14:00` on the day itself; nothing without a time. */
-const whenText = (word: string, at: string | null, { timezone }: Whereabouts, today: string): string =>
-  at === null ? "" : `${word} ${clockText(at, timezone, today)}`
+const whenText = (
+  word: string,
+  at: string | null,
+  { timezone }: Pick<Whereabouts, "timezone">,
+  today: string
+): string => (at === null ? "" : `${word} ${clockText(at, timezone, today)}`)
 const joined = (parts: ReadonlyArray<string | null>): string =>
   parts.filter((part) => part !== null && part !== "").join(", ")
 
@@ -33,6 +37,23 @@ const supplierText = (where: Whereabouts, today: string): string =>
         whenText("due back", where.supplier.due_back_at, where, today)
       ])
 
+/** `out on order 1042 Gala with Acme until Fri 4 Dec 09:00`. */
+const outText = (where: Pick<Whereabouts, "order" | "timezone">, today: string): string => {
+  if (where.order === null) return "out"
+  const until = whenText("until", where.order.until, where, today)
+  return `out on ${orderText(where)}${until === "" ? "" : ` ${until}`}`
+}
+/** Of a case: at its store, or out with whom, and in which other one. */
+export const caseText = (
+  { inside, is_out, order, ...at }: CaseWhere & Pick<Whereabouts, "store_name" | "timezone">,
+  today: string
+): string =>
+  joined([
+    inside === null ? null : `in ${inside.name}`,
+    is_out ? outText({ order, ...at }, today) : at.store_name,
+    is_out || order === null ? null : `back from ${orderText({ order })}`
+  ])
+
 /**
  * `Main Warehouse, Rack 3`, `out on order 1042 Gala with Acme until Fri 4 Dec 09:00`. `today`: on the store's clock.
  */
@@ -44,10 +65,8 @@ export const whereText = (where: Whereabouts, today: string): string => {
   const of_supplier = supplierText(where, today)
   switch (place) {
     case "out": {
-      const until = whenText("until", order?.until ?? null, where, today)
-      const with_whom = order === null ? "out" : `out on ${orderText(where)}${until === "" ? "" : ` ${until}`}`
       // A repair that is planned while it is out is told, too.
-      return joined([inside, with_whom, serviceText(where, today, false), of_supplier])
+      return joined([inside, outText(where, today), serviceText(where, today, false), of_supplier])
     }
     case "returned":
       return joined([

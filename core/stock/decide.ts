@@ -87,7 +87,7 @@ export const openingEvents = (level: StockLevelRow, context: DecideContext): Rea
         createdEvent(stock_transactions, {
           ...transactionRow(level, opening, level.quantity_held),
           id: context.id(stock_transactions),
-          transaction_at: context.now,
+          transaction_at: context.happened_at,
           manual: false
         })
       ]
@@ -180,7 +180,7 @@ export const postTransaction = (
     ...transactionRow(level, type, input.quantity),
     id: context.id(stock_transactions),
     store_id: input.store_id ?? level.store_id,
-    transaction_at: input.transaction_at ?? context.now,
+    transaction_at: input.transaction_at ?? context.happened_at,
     description: input.description,
     manual: true
   }

@@ -103,8 +103,10 @@ export const leaving = (store_id: number | undefined, { from, not_left_from, pre
     "starts_at"
   )
 /** Whether something of an order is still to leave; `leaving` lets those pass of which this is not sure. */
-export const isToGo = ({ status }: OrderOfDay, { back, out, wanted }: Pieces): boolean =>
-  status !== statuses.on_hire.status || out + back < wanted
+export const isToGo = ({ status }: OrderOfDay, pieces: Pieces): boolean =>
+  status !== statuses.on_hire.status || isNotAllOut(pieces)
+/** What is out cannot be missing: an order of which all is out lacks nothing. */
+export const isNotAllOut = ({ back, out, wanted }: Pieces): boolean => out + back < wanted
 /** Orders with something out that is due back before the day is over. */
 export const returning = (store_id: number | undefined, { to }: ReturnType<typeof widest>) =>
   selected(
@@ -114,15 +116,15 @@ export const returning = (store_id: number | undefined, { to }: ReturnType<typeo
       `and not open_ended_rental and (${firstSetWithin(back_columns, { from: undefined, to }, bound)})`,
     "ends_at"
   )
-/** Orders and reserved quotations that lack something and begin soon. */
+/** Orders, those partly out included, and reserved quotations that lack something and begin soon. */
 export const short = (store_id: number | undefined, { from, short_to }: ReturnType<typeof widest>) =>
   selected(
     store_id,
     (bound) =>
       `has_shortage and starts_at >= ${bound.bind(instantOf(from))} ` +
       `and starts_at < ${bound.bind(instantOf(short_to))} ` +
-      `and ((state = ${order} and status in (${statuses.active.status}, ${statuses.dispatched.status})) ` +
-      `or (state = ${quotation} and status = ${statuses.reserved.status}))`,
+      `and ((state = ${order} and status in (${statuses.active.status}, ${statuses.dispatched.status}, ` +
+      `${statuses.on_hire.status})) or (state = ${quotation} and status = ${statuses.reserved.status}))`,
     "starts_at"
   )
 

@@ -16,7 +16,17 @@ import { formatMoney } from "../values/money.ts"
 import { instantOf, millisOf } from "../values/time.ts"
 import { dayOf, zoneOf } from "../values/zone.ts"
 import { type Day, dayIn, isBackAt, isWithin, leavesAt } from "./day.ts"
-import { isToGo, leaving, type OrderOfDay, orders_max, piecesOfOrders, returning, short, widest } from "./orders.ts"
+import {
+  isNotAllOut,
+  isToGo,
+  leaving,
+  type OrderOfDay,
+  orders_max,
+  piecesOfOrders,
+  returning,
+  short,
+  widest
+} from "./orders.ts"
 import { type Due, dueBack, dueIn, papers_max, unpaid } from "./papers.ts"
 
 /** The clocks of the answer: a day for each store, and one for what belongs to none. */
@@ -151,7 +161,9 @@ const listsOf = ({ back, lacking, out }: Read, of: ListContext) => {
   const to_prepare = leaves.filter(
     ({ at, day, row }) => isWithin(at, day.not_left_from, day.prepare_to) && !isPacked(row.id)
   )
-  const soon = lacking.filter((row) => isWithin(row.starts_at, dayOfStore(row).from, dayOfStore(row).short_to))
+  const soon = lacking
+    .filter((row) => isNotAllOut(of.piecesOfOrder(row.id)))
+    .filter((row) => isWithin(row.starts_at, dayOfStore(row).from, dayOfStore(row).short_to))
   return {
     going_out: listOf(going_out.map(told), out.length > orders_max, of),
     coming_back: listOf(

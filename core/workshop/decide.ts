@@ -147,7 +147,7 @@ const newRecord = (
   quantity,
   reason: sent.reason ?? null,
   note: sent.note ?? null,
-  starts_at: sent.starts_at ?? context.now,
+  starts_at: sent.starts_at ?? context.happened_at,
   expected_back_at: sent.expected_back_at ?? null,
   ended_at: null,
   end_note: null,
@@ -215,7 +215,7 @@ export const takeOut = (
     if (refusal !== undefined) return yield* refuse("stock_level", `${levelName(level)} ${refusal}`)
     if (record !== undefined && record.state === state && quantity === record.quantity)
       return yield* changed(facts, record, sent, context)
-    const starts_at = sent.starts_at ?? context.now
+    const starts_at = sent.starts_at ?? context.happened_at
     yield* inOrder(starts_at, sent, context)
     const before = record === undefined ? undefined : ended(record, quantity, { at: starts_at }, context)
     // Where it came from stays known through the steps of its repair.
@@ -281,7 +281,7 @@ export const release = (facts: ServiceFacts, sent: ReleaseInput, context: Decide
       return yield* refuse("service_record_id", `Say which service record ends: ${listed(open)}.`)
     const record = (yield* recordMeant(facts, sent.service_record_id)) ?? only
     const quantity = yield* quantityMeant(facts, record, sent.quantity)
-    const { events, left } = ended(record, quantity, { ...sent, at: context.now }, context)
+    const { events, left } = ended(record, quantity, { ...sent, at: context.happened_at }, context)
     return {
       events: [...events, ...levelFollows(level, [...without(open, record), ...left])],
       result: { id: level.id, service_record_id: record.id }
@@ -308,7 +308,7 @@ export const leaveStock = (
     const quantity = yield* quantityMeant(facts, record, sent.quantity)
     const refusal = transitionRefusal(record?.state ?? "in_service", state)
     if (refusal !== undefined) return yield* refuse("stock_level", `${levelName(level)} ${refusal}`)
-    const at = sent.starts_at ?? context.now
+    const at = sent.starts_at ?? context.happened_at
     yield* inOrder(at, {}, context)
     const posted = yield* postTransaction(
       level,
@@ -354,7 +354,7 @@ export const followLedger = (
         ? "lost"
         : "in_service"
   return [
-    ...open.flatMap((one) => ended(one, one.quantity, { at: context.now }, context).events),
+    ...open.flatMap((one) => ended(one, one.quantity, { at: context.happened_at }, context).events),
     ...levelFollows(level, [], state)
   ]
 }

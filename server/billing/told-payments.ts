@@ -77,6 +77,7 @@ const record = Effect.fnUntraced(function* (
   const [id] = yield* runtime.allocateIds(payments.name, 1)
   const context: DecideContext = {
     now: received_at,
+    happened_at: received_at,
     viewer: nobody,
     settings: yield* runtime.settings,
     id: () => id ?? 0,

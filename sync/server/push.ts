@@ -219,7 +219,12 @@ const attempt = Effect.fnUntraced(function* (
     viewer,
     request: { method: endpoint.method, path: endpoint.path, query: [], body: command.payload.body, ...files }
   }
-  return yield* decideInSavepoint(call, { command_id: command.id, replica_id, ids: command.ids }).pipe(
+  return yield* decideInSavepoint(call, {
+    command_id: command.id,
+    replica_id,
+    ids: command.ids,
+    issued_at: command.issued_at
+  }).pipe(
     Effect.as(undefined),
     Effect.catch((failure) =>
       failure instanceof Rejection

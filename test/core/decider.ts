@@ -106,6 +106,7 @@ const factsOf = (
       >,
     context: {
       now: decided_at,
+      happened_at: decided_at,
       viewer: owner,
       settings: {},
       number: () => null,

@@ -72,7 +72,7 @@ export const search_mutants: ReadonlyArray<Mutant> = [
     { find: "sees_customer ?", replace: "id > 0 ?" },
     "names the order to those who see orders, and its customer"
   ),
-  where(
+  within("steps")(
     "a unit that is out is said to be put aside for its next order",
     "telling",
     { find: "in_order.indexOf(one.status) - in_order.indexOf(other.status)", replace: "0" },

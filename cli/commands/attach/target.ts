@@ -37,7 +37,7 @@ export const targetNamed = async (context: CommandContext, text: string): Promis
 const idOf = async (context: CommandContext, table: string, word: string, name: string): Promise<number> => {
   // As scanners give it: a code before an id.
   if (table === "stock_levels") {
-    const unit = await findAsset(context, name)
+    const unit = await findAsset(context, name, true)
     if (unit !== undefined) return unit.id
     throw new CliError(exit_codes.not_found, `No unit has the code ${JSON.stringify(name)}.`, {
       way_out: "flightcase stock-levels list shows asset numbers, serial numbers and barcodes; any of them is a code."

@@ -1,5 +1,5 @@
 /** The contents of a container, cases inside it included, with the code to scan for each unit and each case. */
-import { containerCode, readCode } from "../../../core/scanning/read-code.ts"
+import { containerCode, readCode, unitCode } from "../../../core/scanning/read-code.ts"
 import { isServiceState, stateWords } from "../../../core/service/service.ts"
 import type { JsonObject } from "../../../core/kernel/json.ts"
 import type { Query } from "../../../core/kernel/query.ts"
@@ -29,6 +29,8 @@ export interface ManifestItem {
   readonly packed_at: string
   /** In words, where it is out of service: "in repair". */
   readonly out_of_service?: string
+  /** When it came back by itself: the container is out without it. */
+  readonly returned_at: string | null
 }
 export interface Manifest {
   readonly container_id: number
@@ -148,6 +150,7 @@ const assembled = async (
           : false,
     slots: rowsOr(compliance?.["slots"]).map(slotOf),
     items: items.map((item): ManifestItem => {
+      const listed = rowsOr(compliance?.["items"]).find((one) => one["container_item_id"] === item["id"])
       const id = Number(item["serialised_item_id"]),
         unit = units.get(id) ?? {}
       return {
@@ -157,9 +160,10 @@ const assembled = async (
         asset_number: textOrNull(unit["asset_number"]),
         serial_number: textOrNull(unit["serial_number"]),
         barcode: textOrNull(unit["barcode"]),
-        code: codes.get(id) ?? String(id),
+        code: codes.get(id) ?? unitCode(id),
         position: textOrNull(item["position"]),
         packed_at: String(item["packed_at"]),
+        returned_at: textOrNull(listed?.["returned_at"]),
         ...outOfService(unit)
       }
     }),
@@ -184,17 +188,13 @@ const scannable = (text: string | null): text is string => {
 }
 
 const columns = ["barcode", "asset_number", "serial_number"] as const
-/** For each unit its barcode, asset number or serial number, the first that no other unit has; else its id. */
+/** For each unit its barcode, asset number or serial number, the first that no other unit has; else `unit:ID`. */
 export const codesOf = async (
   context: CommandContext,
   units: ReadonlyArray<JsonObject>
 ): Promise<ReadonlyMap<number, string>> => {
   const wanted = [
-    ...new Set(
-      units
-        .flatMap((unit) => [...columns.map((column) => textOrNull(unit[column])), String(unit["id"])])
-        .filter(scannable)
-    )
+    ...new Set(units.flatMap((unit) => columns.map((column) => textOrNull(unit[column]))).filter(scannable))
   ]
   const owners = new Map<string, ReadonlyArray<number>>()
   for (const column of columns) {
@@ -219,7 +219,7 @@ export const codesOf = async (
           const [owner, ...others] = owners.get(text) ?? []
           return owner === id && others.length === 0
         })
-      return [id, own ?? String(id)]
+      return [id, own ?? unitCode(id)]
     })
   )
 }

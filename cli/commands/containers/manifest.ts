@@ -42,6 +42,9 @@ export const showManifest = async (
 
 const printManifest = (context: CommandContext, whole: Manifest): void => {
   const rows = rowsOf(whole, [])
+  const alone = [whole, ...nestedContainers(whole)].flatMap(({ items }) =>
+    items.filter(({ returned_at }) => returned_at)
+  )
   const record = {
     name: whole.name,
     code: whole.code,
@@ -52,6 +55,7 @@ const printManifest = (context: CommandContext, whole: Manifest): void => {
       ? {}
       : { seal_broken_at: whole.seal_broken_at, missing: whole.seal_broken_reason }),
     units: rows.length,
+    ...(alone.length === 0 ? {} : { back_without_it: alone.map(({ code }) => code).join(", ") }),
     notes: whole.notes
   }
   for (const one of [whole, ...nestedContainers(whole)])

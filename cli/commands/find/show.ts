@@ -34,7 +34,7 @@ const columns: { readonly [K in SearchKind]: ReadonlyArray<Column> } = {
     column("quantity_held", "HELD"),
     where
   ],
-  containers: [column("barcode", "CODE"), column("name"), column("status"), column("store_name", "STORE")],
+  containers: [column("barcode", "CODE"), column("name"), column("status"), where],
   orders: [
     number,
     column("subject"),

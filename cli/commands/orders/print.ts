@@ -13,7 +13,7 @@ import type { CommandContext } from "../../context.ts"
 import { CliError, exit_codes, usageError } from "../../exit-codes.ts"
 import { notePending, printAnswer } from "../../output/print.ts"
 import { type Flags, textFlag } from "../../program.ts"
-import { looksLikeId, notFoundError } from "../../resolve-id.ts"
+import { notFoundError, resolveId } from "../../resolve-id.ts"
 import { opportunityPath } from "./show.ts"
 
 export const printable_types = Object.entries(document_types)
@@ -65,6 +65,7 @@ const record = async (context: CommandContext, { order, type }: Wanted) => {
 
 /** By the replica alone, as the server would: the same facts, the same blocks, the same drawing. */
 const printHere = async (context: CommandContext, wanted: Wanted): Promise<void> => {
+  const id = await resolveId(context, "opportunities", wanted.order)
   const device = await context.device()
   const { opportunities } = await import("../../../core/opportunities/schema.ts")
   const { prepareDocument } = await import("../../../core/documents/content/prepare.ts")
@@ -78,10 +79,7 @@ const printHere = async (context: CommandContext, wanted: Wanted): Promise<void>
         })
       const store = yield* Store
       const { settings } = yield* CommandRuntime
-      const named = wanted.order.trim()
-      const order =
-        (looksLikeId(named) ? yield* store.get(opportunities, Number(named)) : undefined) ??
-        (named === "" ? undefined : yield* store.first(opportunities, { number: named, deleted_at: null }))
+      const order = yield* store.get(opportunities, id)
       if (order === undefined || order.deleted_at !== null) throw notFoundError("opportunities", wanted.order)
       return yield* prepareDocument(
         {

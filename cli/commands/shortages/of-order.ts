@@ -4,12 +4,12 @@ import { rowsIn } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { printAnswer } from "../../output/print.ts"
 import { opportunityPath } from "../orders/show.ts"
-import { tellToReplace } from "./to-replace.ts"
+import { tellToReplace, withoutOut } from "./to-replace.ts"
 
 export const showShortages = async (context: CommandContext, order: string): Promise<void> => {
   const body = await context.read(`${await opportunityPath(context, order)}/shortages`)
   if (context.options.json === true) return context.printJson(body)
-  const [shortages, waiting] = [rowsIn(body, "shortages"), rowsIn(body, "waiting")]
+  const [shortages, waiting] = [withoutOut(context, rowsIn(body, "shortages")), rowsIn(body, "waiting")]
   await printAnswer(context, { status: 200, body: { shortages, meta: unpagedMeta(shortages.length) } })
   tellToReplace(context, body)
   if (waiting.length === 0) return

@@ -11,7 +11,7 @@ import { allRows } from "../../pages.ts"
 import { printAnswer } from "../../output/print.ts"
 import { textFlag, withAction } from "../../program.ts"
 import { parseDay } from "../../parse-time.ts"
-import { tellOrdersToReplace } from "./to-replace.ts"
+import { tellOrdersToReplace, withoutOut } from "./to-replace.ts"
 
 const days_ahead = 30
 
@@ -48,7 +48,8 @@ export const declare = (program: Command): void => {
       flags["days"] === true ? ["/api/v1/availability/shortages", "short_days"] : ["/api/v1/shortages", "shortages"]
     const span = [["from", from], ["to", to], ...store] as const
     const rows = await allRows(context, path, span)
-    await printAnswer(context, { status: 200, body: { [key]: rows, meta: unpagedMeta(rows.length) } })
+    const shown = context.options.json === true ? rows : withoutOut(context, rows)
+    await printAnswer(context, { status: 200, body: { [key]: shown, meta: unpagedMeta(shown.length) } })
     if (flags["days"] === true) return rows.length > 0 ? undefined : tellUnclaimed(context, span)
     tellOrdersToReplace(context, rows)
     const { meta } = objectBody(

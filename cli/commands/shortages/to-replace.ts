@@ -19,6 +19,14 @@ export const tellOrdersToReplace = (context: CommandContext, rows: ReadonlyArray
       context.note(`! ${named}: ${count} ${are} out of service; orders shortages ${String(id)} names them.`)
   }
 }
+/** Without lines of which all is out: they have what they need, and are told in one sentence. */
+export const withoutOut = (context: CommandContext, rows: ReadonlyArray<JsonObject>): ReadonlyArray<JsonObject> => {
+  const left = rows.filter(({ is_out }) => is_out !== true)
+  const out = rows.length - left.length
+  const are = out === 1 ? "line that is overbooked is" : "lines that are overbooked are"
+  if (out > 0) context.note(`${out} ${are} out already and not shown; --json has all.`)
+  return left
+}
 /** The same where an order with units is shown, to whoever may see shortages. */
 export const noteToReplace = async (context: CommandContext, path: string, order: JsonObject): Promise<void> => {
   const units = rowsOr(order["items"]).flatMap((line) => rowsOr(line["assets"]))

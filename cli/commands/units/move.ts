@@ -55,7 +55,7 @@ export const moveUnits = async (
 
 export const requireUnit = async (context: CommandContext, code: string): Promise<Asset> => {
   try {
-    return await requireAsset(context, code)
+    return await requireAsset(context, code, true)
   } catch (error) {
     if (!(error instanceof CliError) || error.code !== exit_codes.not_found) throw error
     throw new CliError(exit_codes.not_found, `No unit has the code ${JSON.stringify(code)}.`, {

@@ -70,7 +70,7 @@ const paymentRow = (
   reference: input.reference ?? null,
   notes: input.notes ?? null,
   reason: input.reason ?? null,
-  paid_at: input.paid_at ?? context.now,
+  paid_at: input.paid_at ?? context.happened_at,
   recorded_by: context.viewer.user_id || null,
   external_id: input.external_id ?? null,
   payment_id: input.payment_id ?? null

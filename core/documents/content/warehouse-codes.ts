@@ -1,7 +1,7 @@
 /**
  * Codes on papers that `scan` and `pack` read as what stands beside them. Scanning looks for a unit by barcode, asset
- * number, serial number and id, in this order, and for a product by SKU and barcode: a code that would be taken for
- * something else, or for several things, is not printed.
+ * number and serial number, in this order, and for a product by SKU and barcode: a code that would be taken for
+ * something else, or for several things, is not printed; a unit that has no other is named by `unit:ID`.
  */
 import { Effect } from "effect"
 import type { Failure } from "../../kernel/failure.ts"
@@ -9,7 +9,7 @@ import { columnList } from "../../kernel/store/statement.ts"
 import { Store } from "../../kernel/store/store.ts"
 import type { CellCode } from "../../print/blocks.ts"
 import { type ProductRow, products } from "../../products/schema.ts"
-import { readCode } from "../../scanning/read-code.ts"
+import { readCode, unitCode } from "../../scanning/read-code.ts"
 import { type StockLevelRow, stock_levels } from "../../stock/schema.ts"
 
 export type CodedUnit = Pick<StockLevelRow, "id" | "barcode" | "asset_number" | "serial_number">
@@ -69,8 +69,7 @@ export const codesAmong = (
       const code = unit_columns
         .map((column) => row[column])
         .find((text) => text !== null && isReadable(text) && unitOf(text) === id)
-      if (code != null) return symbolFor(code)
-      return unitOf(String(id)) === undefined ? symbolFor(String(id)) : undefined
+      return symbolFor(code ?? unitCode(id))
     },
     ofProduct: (id, quantity) => {
       const row = productsById.get(id)
@@ -94,7 +93,7 @@ export const loadCodes = Effect.fnUntraced(function* (
   of_products: ReadonlyArray<CodedProduct>
 ): Effect.fn.Return<Codes, Failure, Store> {
   const store = yield* Store
-  const of_units = [...texts(units, unit_columns), ...units.map(({ id }) => String(id))]
+  const of_units = texts(units, unit_columns)
   const among = [...texts(of_products, product_columns)]
   // Bound as one value: a thousand units have some thousand texts, and a statement takes so many values only.
   const wanted =

@@ -57,6 +57,7 @@ const preview = postQuery(`${path}/{id}/extend/preview`, {
       // Decides without recording anything, so ids are placeholders.
       const context: DecideContext = {
         now: input.now,
+        happened_at: input.happened_at,
         viewer: input.viewer,
         settings: input.settings,
         id: () => --last,

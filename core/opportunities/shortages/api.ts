@@ -20,6 +20,7 @@ import { acknowledgeShortages } from "./decide.ts"
 import { loadDecisionState } from "../load.ts"
 import { opportunity_items } from "../lines/schema.ts"
 import { one, path } from "../paths.ts"
+import { loadLinePieces } from "../pieces.ts"
 import { opportunities, type OpportunityRow } from "../schema.ts"
 import { states } from "../status/statuses.ts"
 import { countToReplace, toReplaceShown, unitsToReplace } from "../units/to-replace.ts"
@@ -67,14 +68,20 @@ const shortageShown = {
   tracking_type: choice(tracking_types),
   starts_at: timestamp(),
   ends_at: timestamp(),
-  is_critical: boolean({ describe: "It is an order's" })
+  is_critical: boolean({ describe: "It is an order's" }),
+  is_out: boolean({ describe: "All of the line has left: it has what it needs, and what is missing is others'" })
 }
 
 /** Shortages with the names of the opportunities and customers, one query. `to_replace`: units, by opportunity. */
 const withNames = Effect.fnUntraced(function* (
   found: ReadonlyArray<{ readonly header: OpportunityRow; readonly shortages: ReadonlyArray<LineShortage> }>,
-  to_replace: ReadonlyMap<number, number>
+  to_replace: ReadonlyMap<number, number>,
+  { settings }: Pick<Input, "settings">
 ) {
+  const piecesOf = yield* loadLinePieces(
+    found.map(({ header }) => header.id),
+    settings
+  )
   const customers = new Map(
     (yield* (yield* Store).getMany(
       members,
@@ -87,7 +94,14 @@ const withNames = Effect.fnUntraced(function* (
     const member = customer === undefined ? null : { id: customer.id, name: customer.name }
     const state_name = states[state] ?? null
     const opportunity = { id, number, name: subject, state_name, member, to_replace: to_replace.get(id) ?? 0 }
-    return shortages.map((shortage) => ({ ...shortage, opportunity }))
+    const all_out = new Set(
+      piecesOf(id).flatMap(({ gone, opportunity_item_id, wanted }) => (gone >= wanted ? [opportunity_item_id] : []))
+    )
+    return shortages.map((shortage) => ({
+      ...shortage,
+      is_out: all_out.has(shortage.opportunity_item_id),
+      opportunity
+    }))
   })
 })
 
@@ -115,7 +129,8 @@ const ofOpportunity = get(`${path}/{id}/shortages`, {
       const to_replace = yield* unitsToReplace(input.rows.id, input)
       const shortages = yield* withNames(
         found.map(({ opportunity, shortages: own }) => ({ header: opportunity.header, shortages: own })),
-        new Map([[id, to_replace.length]])
+        new Map([[id, to_replace.length]]),
+        input
       )
       return ok({ shortages, waiting, to_replace, meta: unpagedMeta(shortages.length) })
     })
@@ -186,7 +201,7 @@ const listOfAll = get("/api/v1/shortages", {
         return header === undefined ? [] : [{ header, shortages: [short] }]
       })
       const to_replace = yield* countToReplace([...new Set(shown.map(({ header }) => header.id))], input)
-      return ok({ shortages: yield* withNames(shown, to_replace), meta: { total: all.length, per_page, page } })
+      return ok({ shortages: yield* withNames(shown, to_replace, input), meta: { total: all.length, per_page, page } })
     })
 })
 

@@ -63,7 +63,7 @@ const missing = (field: string, words: string): Decided<never> =>
   Result.fail(invalidField(field, `The ${words} field is required.`))
 export const acts: { readonly [A in keyof typeof actions]: Act } = {
   prepare: (state, unit, sent, context) =>
-    moveUnits(state, [{ unit, field: "action" }], [preparing(sent.prepared_at ?? context.now)], context),
+    moveUnits(state, [{ unit, field: "action" }], [preparing(sent.prepared_at ?? context.happened_at)], context),
   revert: (state, unit, _sent, context) => moveUnits(state, [{ unit, field: "action" }], [unpreparing], context),
   set_container: (state, unit, sent) =>
     sent.container_stock_level_id === null || sent.container_stock_level_id === undefined
@@ -79,7 +79,7 @@ export const acts: { readonly [A in keyof typeof actions]: Act } = {
       state,
       [{ unit, field: "action" }],
       [
-        dispatching(sent.dispatched_at ?? context.now, {
+        dispatching(sent.dispatched_at ?? context.happened_at, {
           dispatched_by: sent.dispatched_by ?? null,
           vehicle_id: sent.vehicle_id ?? null,
           notes: sent.notes ?? null
@@ -88,13 +88,13 @@ export const acts: { readonly [A in keyof typeof actions]: Act } = {
       context
     ),
   on_hire: (state, unit, sent, context) =>
-    moveUnits(state, [{ unit, field: "action" }], [goingOnHire(sent.on_hire_at ?? context.now)], context),
+    moveUnits(state, [{ unit, field: "action" }], [goingOnHire(sent.on_hire_at ?? context.happened_at)], context),
   return: (state, unit, sent, context) =>
     moveUnits(
       state,
       [{ unit, field: "action" }],
       [
-        returning(sent.returned_at ?? context.now, {
+        returning(sent.returned_at ?? context.happened_at, {
           received_by: sent.received_by ?? null,
           return_store_id: sent.return_store_id ?? null
         })
@@ -108,7 +108,7 @@ export const acts: { readonly [A in keyof typeof actions]: Act } = {
           state,
           [{ unit, field: "action" }],
           [
-            checking(sent.checked_at ?? context.now, {
+            checking(sent.checked_at ?? context.happened_at, {
               condition: sent.condition,
               checked_by: sent.checked_by ?? null,
               damage_notes: sent.damage_notes ?? null

@@ -154,7 +154,8 @@ const batches: ReadonlyArray<Endpoint> = [
     "quick_prepare",
     "Mark many units as prepared, all or none",
     { prepared_at: when(), asset_ids },
-    (state, moving, sent, context) => moveUnits(state, moving, [preparing(sent.prepared_at ?? context.now)], context)
+    (state, moving, sent, context) =>
+      moveUnits(state, moving, [preparing(sent.prepared_at ?? context.happened_at)], context)
   ),
   batch(
     "quick_book_out",
@@ -170,7 +171,7 @@ const batches: ReadonlyArray<Endpoint> = [
         state,
         moving,
         [
-          dispatching(sent.dispatched_at ?? context.now, {
+          dispatching(sent.dispatched_at ?? context.happened_at, {
             dispatched_by: sent.dispatched_by ?? null,
             vehicle_id: sent.vehicle_id ?? null
           })
@@ -191,7 +192,7 @@ const batches: ReadonlyArray<Endpoint> = [
       asset_ids
     },
     (state, moving, sent, context) => {
-      const at = sent.returned_at ?? context.now
+      const at = sent.returned_at ?? context.happened_at
       const received_by = sent.received_by ?? null
       const back = returning(at, { received_by, return_store_id: sent.return_store_id ?? null })
       return moveUnits(

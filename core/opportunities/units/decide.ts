@@ -167,7 +167,7 @@ export const allocate = (
         opportunity_item_id: line.id,
         stock_level_id,
         status: allocated,
-        allocated_at: context.now,
+        allocated_at: context.happened_at,
         prepared_at: null,
         dispatched_at: null,
         returned_at: null,

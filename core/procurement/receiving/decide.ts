@@ -219,7 +219,7 @@ export const receiveGoods = (facts: ReceiveFacts, sent: ReceiveValues, context: 
     const { items, order } = facts
     const wrong = wrongStatus(order)
     if (wrong !== undefined) return yield* Result.fail(wrong)
-    const at = sent.received_at ?? context.now
+    const at = sent.received_at ?? context.happened_at
     if (isInFuture(at, context.now))
       return yield* refuse("received_at", "The received at field must not be in the future.")
     const rows = yield* receivedRows(sent.lines ?? [], facts)

@@ -112,7 +112,7 @@ export const extendHire = (facts: ExtendFacts, sent: ExtendValues, context: Deci
     const { claims, order, units } = facts
     const wrong = refusalOf(order)
     if (wrong !== undefined) return yield* Result.fail(wrong)
-    const ends_at = sent.ends_at ?? context.now
+    const ends_at = sent.ends_at ?? context.happened_at
     const moved = yield* movedItems(facts, sent)
     const starts = [
       ...moved.map((item) => windowOf(order, item).starts_at),

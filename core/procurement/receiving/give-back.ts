@@ -223,7 +223,7 @@ export const giveBack = (facts: ReturnFacts, sent: ReturnValues, context: Decide
     const present = items.filter((item) => here(item).greaterThan(0))
     if (present.length === 0)
       return yield* refuse("status", `${orderName(order)}: nothing of it is here that could go back.`)
-    const at = sent.returned_at ?? context.now
+    const at = sent.returned_at ?? context.happened_at
     if (isInFuture(at, context.now))
       return yield* refuse("returned_at", "The returned at field must not be in the future.")
     const whole = present.map(({ id }): ReturnedLine => ({

@@ -135,7 +135,7 @@ const levelEvents = (
             level,
             {
               quantity,
-              at: moved.receipt.received_at ?? context.now,
+              at: moved.receipt.received_at ?? context.happened_at,
               source_type: "purchase_order",
               source_id: moved.id,
               description: moved.receipt.reference ?? null
@@ -217,7 +217,7 @@ export const leftEvents = (
   { levels, orders, stores }: IntakeFacts,
   context: DecideContext
 ): ReadonlyArray<NewEvent> => {
-  const at = moved.receipt.received_at ?? context.now
+  const at = moved.receipt.received_at ?? context.happened_at
   const zone = zoneOf(stores.get(orders.get(moved.id)?.store_id ?? 0)?.timezone)
   return moved.lines.flatMap((line) => {
     let left = exact(line.quantity ?? "0")

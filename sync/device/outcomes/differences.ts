@@ -35,6 +35,7 @@ interface RowResult {
 }
 const resultsOf = (
   context: DescriptionContext,
+  { issued_at }: Pick<OutboxCommand, "issued_at">,
   events: ReadonlyArray<EventSummary & { readonly recorded_at: string }>
 ): ReadonlyMap<string, RowResult> => {
   const rows = new Map<string, RowResult>()
@@ -45,7 +46,7 @@ const resultsOf = (
       const result: RowResult = rows.get(rowKey(touch)) ?? { touch, columns: {}, op: touch.op }
       if (touch.op === "delete") result.op = "delete"
       for (const [column, value] of Object.entries(touch.columns)) {
-        const is_now = value === event.recorded_at && !touch.table.days.includes(column)
+        const is_now = (value === event.recorded_at || value === issued_at) && !touch.table.days.includes(column)
         if (isWorthShowing(touch.table, column) && !is_now) result.columns[column] = value
       }
       rows.set(rowKey(touch), result)
@@ -76,7 +77,7 @@ export const overwrittenFields = Effect.fnUntraced(function* (
     .map((row) => store.decode(journal, row) as StoredEvent)
     .filter((event) => isByOtherDevice(context, event))
   if (events_of_others.length === 0) return []
-  const results = resultsOf(context, own)
+  const results = resultsOf(context, command, own)
   const overwritten = new Map<string, OverwrittenValue>()
   for (const event of events_of_others) {
     for (const touch of touchesOf(context, event, event.recorded_at)) {
@@ -136,7 +137,10 @@ export const findDifferences = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyArray<ValueDifference>, Failure, Store> {
   return recorded.events.length === 0 || own.length === 0
     ? []
-    : yield* comparison(context, command, recorded, { results: resultsOf(context, own), at: own[0]?.recorded_at })
+    : yield* comparison(context, command, recorded, {
+        results: resultsOf(context, command, own),
+        at: own[0]?.recorded_at
+      })
 })
 /**
  * The same where the command's confirmed events are not here: it was decided before the rows a device was filled with.
@@ -158,6 +162,7 @@ const comparison = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyArray<ValueDifference>, Failure, Store> {
   const here = resultsOf(
     context,
+    command,
     recorded.events.map((event) => ({ ...event, recorded_at: command.issued_at }))
   )
   const confirmed = decided.results
@@ -207,13 +212,18 @@ const isClockAlone = (table: Table, column: string, shown: unknown, final: unkno
   )
 }
 
-/** A document with the command's own time in it told apart from other times: what is out of service since "now". */
-const withNow = (value: unknown, now: string): unknown =>
-  Array.isArray(value)
-    ? value.map((one: unknown) => (one === now ? "now" : withNow(one, now)))
+/**
+ * A document with the command's own times in it told apart from other times: what is out of service since "now", or
+ * since it was recorded.
+ */
+const withNow = (value: unknown, own: ReadonlyArray<string>): unknown => {
+  const inside = (one: unknown): unknown => (typeof one === "string" && own.includes(one) ? "now" : withNow(one, own))
+  return Array.isArray(value)
+    ? value.map(inside)
     : isJsonObject(value)
-      ? Object.fromEntries(Object.entries(value).map(([key, one]) => [key, one === now ? "now" : withNow(one, now)]))
+      ? Object.fromEntries(Object.entries(value).map(([key, one]) => [key, inside(one)]))
       : value
+}
 
 /** Of lists the parts that the command did not leave as they were: what earlier ones came to is told of those. */
 const own = (value: unknown, before: unknown, shown: unknown): unknown => {
@@ -241,7 +251,10 @@ const columnDifferences = (
     const before = seen?.[column]
     return shown === undefined ||
       (shown === null && server_numbers.has(column)) ||
-      isSameValue(withNow(own(shown, before, shown), clocks.here), withNow(own(final, before, shown), clocks.there)) ||
+      isSameValue(
+        withNow(own(shown, before, shown), [clocks.here]),
+        withNow(own(final, before, shown), [clocks.here, clocks.there])
+      ) ||
       isClockAlone(table, column, shown, final, clocks)
       ? []
       : [

@@ -3,10 +3,9 @@
  */
 import { Effect, Layer } from "effect"
 import { CommandRuntime } from "../../../core/kernel/command-runtime.ts"
-import { decideInSavepoint, type EndpointCall } from "../../../core/kernel/engine.ts"
+import { type CommandMetadata, decideInSavepoint, type EndpointCall } from "../../../core/kernel/engine.ts"
 import { Rejection } from "../../../core/kernel/rejection.ts"
 import { storedSettings } from "../../../core/kernel/server-runtime.ts"
-import type { OutboxCommand } from "../outbox/command.ts"
 import { projectProvisionally, recordProvisionally } from "./provisional.ts"
 import type { ReplicaOptions, ReplicaParts } from "./replica-parts.ts"
 
@@ -53,9 +52,14 @@ export const localRuntime = ({
   )
   return {
     runtime,
-    decide: Effect.fnUntraced(function* (call: EndpointCall, id: string, ids: OutboxCommand["ids"], continues = false) {
+    decide: Effect.fnUntraced(function* (
+      call: EndpointCall,
+      command_id: string,
+      { ids = {}, issued_at }: Pick<CommandMetadata, "ids" | "issued_at">,
+      continues = false
+    ) {
       if (!continues) used.clear()
-      return yield* decideInSavepoint(call, { command_id: id, replica_id, ids })
+      return yield* decideInSavepoint(call, { command_id, replica_id, ids, issued_at })
     })
   }
 }

@@ -46,7 +46,7 @@ const redecideOne = Effect.fnUntraced(function* (parts: ReplicaParts, command: O
 /** The refusal, where it is refused. */
 const runAgain = ({ decide, outbox }: ReplicaParts, call: EndpointCall, command: OutboxCommand) =>
   Effect.gen(function* () {
-    const { ids } = yield* decide(call, command.id, command.ids)
+    const { ids } = yield* decide(call, command.id, command)
     if (Object.entries(ids).some(([table, used]) => used.length > (command.ids[table]?.length ?? 0)))
       outbox.extendIds(command.n, { ...command.ids, ...ids })
     return undefined

@@ -13,7 +13,7 @@ import { instantOf } from "../../../core/values/time.ts"
 import type { WireCommand } from "../../protocol/wire.ts"
 import { redactionFor } from "../../protocol/redaction.ts"
 import { redactionOfOutbox } from "../outbox/redact-outbox.ts"
-import type { CommandContext, OutboxCommand } from "../outbox/command.ts"
+import type { CommandContext } from "../outbox/command.ts"
 import { refuseWhileMissing, saveLastRun } from "../recovery/missing-commands.ts"
 import { readMeta } from "./local-tables.ts"
 import { changedRows, lastImage } from "./images.ts"
@@ -45,7 +45,7 @@ const decidePatch = Effect.fnUntraced(function* (
   { catalogue, decide }: ReplicaParts,
   sent: EndpointCall,
   id: string,
-  ids: OutboxCommand["ids"],
+  recorded: Parameters<ReplicaParts["decide"]>[2],
   continues = false
 ) {
   const call = yield* withSeen(sent)
@@ -53,12 +53,12 @@ const decidePatch = Effect.fnUntraced(function* (
   const outcome =
     own === call
       ? undefined
-      : yield* decide(own, id, ids, continues).pipe(
+      : yield* decide(own, id, recorded, continues).pipe(
           Effect.catch((failure) => (failure instanceof Rejection ? Effect.succeed(undefined) : Effect.fail(failure)))
         )
   return outcome !== undefined && outcome.events.length > 0
     ? { decided: own, outcome }
-    : { decided: call, outcome: yield* decide(call, id, ids, continues) }
+    : { decided: call, outcome: yield* decide(call, id, recorded, continues) }
 })
 
 /** With `plan` nothing is recorded: the answer holds the events it would have made. `again`: it resolves a conflict. */
@@ -77,7 +77,7 @@ export const recordCommand = (
   )
 
 /** A command that may name rows which those before it in a series made: their ids, by the place of the command. */
-export type CallAfter = (made: ReadonlyArray<OutboxCommand["ids"]>) => EndpointCall | Rejection
+export type CallAfter = (made: ReadonlyArray<WireCommand["ids"]>) => EndpointCall | Rejection
 /**
  * What several commands would come to one after the other, each decided on what those before it would have done; a
  * refusal changes nothing for the next. Nothing is recorded.
@@ -85,7 +85,7 @@ export type CallAfter = (made: ReadonlyArray<OutboxCommand["ids"]>) => EndpointC
 export const planSeries = (
   parts: ReplicaParts,
   calls: ReadonlyArray<CallAfter>,
-  ids: ReadonlyArray<OutboxCommand["ids"]>
+  ids: ReadonlyArray<WireCommand["ids"]>
 ): Effect.Effect<ReadonlyArray<QueryResult>, Failure, Store | CommandRuntime> =>
   Effect.flatMap(Store, (store) => store.transaction(planInside(parts, calls, ids))).pipe(
     Effect.catchDefect((defect) =>
@@ -96,18 +96,18 @@ const refusalOf = (rejection: Rejection): QueryResult => ({ status: statusOf[rej
 const planInside = Effect.fnUntraced(function* (
   parts: ReplicaParts,
   calls: ReadonlyArray<CallAfter>,
-  first_ids: ReadonlyArray<OutboxCommand["ids"]>
+  first_ids: ReadonlyArray<WireCommand["ids"]>
 ): Effect.fn.Return<ReadonlyArray<QueryResult>, Failure, Store | CommandRuntime> {
   yield* refuseWhileMissing(parts.outbox)
   yield* runDue(parts)
   const answers: Array<QueryResult> = []
-  const made: Array<OutboxCommand["ids"]> = []
+  const made: Array<WireCommand["ids"]> = []
   for (const [at, callAfter] of calls.entries()) {
     const call = callAfter(made)
     const planned = (
       call instanceof Rejection
         ? Effect.fail(call)
-        : decidePatch(parts, call, parts.commandId(), first_ids[at] ?? {}, at > 0)
+        : decidePatch(parts, call, parts.commandId(), { ids: first_ids[at] ?? {} }, at > 0)
     ).pipe(
       Effect.map(({ outcome }) => ({
         answer: { ...outcome.answer, events: eventsOf(outcome) } satisfies QueryResult,
@@ -136,7 +136,7 @@ const recordInside = Effect.fnUntraced(function* (
   const id = parts.commandId()
   const rows = yield* rowsOfPath(call.endpoint, call.params)
   const images_before = yield* lastImage
-  const { decided, outcome } = yield* decidePatch(parts, call, id, again?.ids ?? {})
+  const { decided, outcome } = yield* decidePatch(parts, call, id, again ?? {})
   if (plan) return yield* Effect.die(new Planned(outcome))
   const [first] = outcome.events
   // A write that changes nothing needs no verdict.
@@ -167,7 +167,10 @@ const recordInside = Effect.fnUntraced(function* (
       : { done: { ...recordedHere({ events: eventsOf(outcome), rows: done.rows }), made: done.made } })
   }
   const kept = yield* Effect.sync(() =>
-    outbox.append({ id, name: call.endpoint.name, payload, ids: outcome.ids, issued_at: first.recorded_at }, about)
+    outbox.append(
+      { id, name: call.endpoint.name, payload, ids: outcome.ids, issued_at: again?.issued_at ?? first.recorded_at },
+      about
+    )
   )
   at("in the outbox")
   yield* saveLastRun(kept.n)

@@ -3,7 +3,7 @@ import { Effect, type Layer } from "effect"
 import type { Catalogue } from "../../../core/kernel/catalogue.ts"
 import type { CommandRuntime } from "../../../core/kernel/command-runtime.ts"
 import type { Answer, Failure, Request } from "../../../core/kernel/endpoint.ts"
-import type { EndpointCall, Outcome } from "../../../core/kernel/engine.ts"
+import type { CommandMetadata, EndpointCall, Outcome } from "../../../core/kernel/engine.ts"
 import type { StoredEvent } from "../../../core/kernel/event.ts"
 import type { JsonObject } from "../../../core/kernel/json.ts"
 import type { Store } from "../../../core/kernel/store/store.ts"
@@ -13,7 +13,7 @@ import type { SettledCommand } from "../../protocol/merge.ts"
 import type { SnapshotPage, SnapshotPlan } from "../../protocol/snapshot.ts"
 import type { UnlessChanged, WireCommand, WireError } from "../../protocol/wire.ts"
 import type { Outbox } from "../outbox/outbox.ts"
-import type { OutboxCommand, ResolutionRecorded } from "../outbox/command.ts"
+import type { ResolutionRecorded } from "../outbox/command.ts"
 import type { StagedPage } from "./fill.ts"
 import type { FillState } from "./rows.ts"
 import type { ReplicaPosition } from "./replica-position.ts"
@@ -34,11 +34,14 @@ export interface ReplicaOptions {
 }
 export interface ReplicaParts extends ReplicaOptions {
   readonly at: (step: string) => void
-  /** Decides a command with these ids first, in a savepoint; its events are in the tables when it holds. */
+  /**
+   * Decides a command with these ids first, as of when it was recorded, in a savepoint; its events are in the tables
+   * when it holds.
+   */
   readonly decide: (
     call: EndpointCall,
     id: string,
-    ids: OutboxCommand["ids"],
+    recorded: Pick<CommandMetadata, "ids" | "issued_at">,
     /** It follows another one that is not recorded: the ids that one used are not used again. */
     continues?: boolean
   ) => Effect.Effect<Outcome, Failure, Store | CommandRuntime>
@@ -53,6 +56,8 @@ export interface QueryResult extends Answer {
 export interface Rerecording {
   /** The ids it uses first: those of the command it replaces, so that what builds on them stays valid. */
   readonly ids: WireCommand["ids"]
+  /** When the command it replaces was recorded: that is when it happened. */
+  readonly issued_at?: string
   /** The conflict it resolves, and how. */
   readonly replaces?: { readonly id: string; readonly how: ResolutionRecorded }
   /** The commands it takes back. */

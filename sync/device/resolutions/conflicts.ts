@@ -229,7 +229,7 @@ const split = async (parts: ConflictParts, recorder: Recorder, command: OutboxCo
       name: command.name,
       payload,
       ids: outbox.leasedAmong(command, part.rest_ids),
-      issued_at: parts.now()
+      issued_at: command.issued_at
     },
     {
       base: await parts.base(),

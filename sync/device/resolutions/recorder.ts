@@ -39,7 +39,8 @@ const fitsOver =
     if (isRefusal(request)) return false
     const again = {
       replaces: { id: command.id, how: "retried" },
-      ids: outbox.leasedAmong(command, command.ids)
+      ids: outbox.leasedAmong(command, command.ids),
+      issued_at: command.issued_at
     } as const
     return (await ask(request, true, again)).status < 400
   }
@@ -51,7 +52,11 @@ export const recorderOver = (parts: RecorderParts): Recorder => {
       const request = commandRequest(outbox, command, body)
       return isRefusal(request)
         ? request
-        : ask(request, false, { replaces: { id: command.id, how }, ids: outbox.leasedAmong(command, ids) })
+        : ask(request, false, {
+            replaces: { id: command.id, how },
+            ids: outbox.leasedAmong(command, ids),
+            issued_at: command.issued_at
+          })
     },
     ask: (request) => ask(request, false),
     settle: ({ id }, how) => outbox.resolve(id, how),

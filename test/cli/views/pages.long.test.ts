@@ -142,7 +142,7 @@ describe("labels of the command line", () => {
     }
     expect(manifest.code).toBe("BOX-1")
     expect(manifest.items.map(({ code }) => code).slice(0, 4)).toEqual(["TWIN-1", "TWIN-2", "TWIN-3", "SN-T3"])
-    expect(manifest.items[4]!.code).toBe(String(ids[4]))
+    expect(manifest.items[4]!.code).toBe(`unit:${ids[4]}`)
     const again = await run(place, ["pack", "BOX-1", "--out", "--json"], {
       input: manifest.items.map(({ code }) => `${code}\n`).join("")
     })

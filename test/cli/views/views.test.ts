@@ -449,7 +449,8 @@ describe("a manifest as a page", () => {
         barcode: name,
         code: name,
         position: name,
-        packed_at: "2027-06-30T08:00:00.000Z"
+        packed_at: "2027-06-30T08:00:00.000Z",
+        returned_at: null
       }
     ],
     containers: []

@@ -203,6 +203,11 @@ describe.each(engines)("availability on %s", (engine) => {
         [0, 0, 1, 1, 1, 1].map((waiting) => [0, waiting === 0 ? {} : { returned_not_checked: 1 }])
       )
       expect((await point(P.id, "2026-06-17")).demand_breakdown).toEqual({})
+      const { body } = await app.call(
+        "GET",
+        `/api/v1/availability/why?product_id=${P.id}&store_id=${S}&date=2026-06-17`
+      )
+      expect(body.reasons).toMatchObject({ available: 1, demand_breakdown: { returned_not_checked: 1 } })
     })
     it("a unit that waits for its check stands beside what is claimed, and no longer once it is checked", async () => {
       const P = await business.units(S, 2)

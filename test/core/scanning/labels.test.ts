@@ -93,7 +93,8 @@ describe.each(engines)("codes of labels and papers on %s", (engine) => {
       "0105012345678900" + "21L-1",
       "(01)05012345678900",
       "(8004)L-1",
-      ...around(`container:${box}`)
+      ...around(`container:${box}`),
+      ...around(`unit:${unit}`)
     ]
     for (const label of labels) {
       const { ok, says } = await scan("out", label)
@@ -102,6 +103,10 @@ describe.each(engines)("codes of labels and papers on %s", (engine) => {
       expect(`${label}: ${says}`).toMatch(/Lamp|L-1|Box L/)
       expect(`${label}: ${says}`).not.toMatch(unknown)
     }
+    const { ok, says } = await scan("out", String(unit))
+    expect(ok).toBe(false)
+    expect(says).toContain(`${unit} is no code but the id of a unit, L-1`)
+    expect(says).toContain(`or unit:${unit}`)
     for (const code of ["90017", "L-1", "SN/77", "BOX-L", "LAMP", "5012345678900"])
       expect([code, (await find(code)) > 0]).toEqual([code, true])
   })

@@ -44,6 +44,23 @@ describe.each(engines)("scanning on %s", (engine) => {
     ])
   })
 
+  it("what came back unchecked is checked by the same scan with how it is, and is refused with that way without", async () => {
+    const { product, units: made } = await s.heads(2)
+    const at = await s.order([{ item_id: product.id, quantity: 2 }])
+    for (const { asset_number } of made)
+      for (const direction of ["out", "in"] as const)
+        expect((await s.scan(at, direction, asset_number)).status).toBe(200)
+    const again = await w.post("/api/v1/scan_in", { code: made[0]!.asset_number })
+    expect(again.status).toBe(422)
+    expect(again.body.errors.code[0]).toContain("is not checked; scan it in once more with finalise or a condition")
+    expect((await w.post("/api/v1/scan_in", { code: made[0]!.asset_number, finalise: true })).status).toBe(200)
+    expect((await s.scan(at, "in", made[1]!.asset_number, { condition: 1, damage_notes: "Bent" })).status).toBe(200)
+    expect((await s.units(at)).map(([, status]: [number, string]) => status)).toEqual(["Finalised", "Finalised"])
+    const [level] = (await w.get(`/api/v1/stock_levels?q[id_eq]=${made[1]!.id}`)).body.stock_levels
+    expect(level.service_state).toBe("quarantine")
+    const checked = await w.post("/api/v1/scan_in", { code: made[0]!.asset_number, finalise: true })
+    expect(checked.status).toBe(422)
+  })
   it("a refused scan leaves nothing: not the allocation that its unit would have needed", async () => {
     const {
       product,
@@ -184,6 +201,17 @@ describe.each(engines)("scanning on %s", (engine) => {
     expect(back.body.meta).toBeUndefined()
   })
 
+  it("a code in other letters is the one it differs from in nothing else, and none where there are several", async () => {
+    const product = await w.product()
+    for (const asset_number of ["Mixed-1", "Twin-1", "TWIN-1"]) await w.unit(product.id, { asset_number })
+    const at = await s.order([{ item_id: product.id, quantity: 3 }])
+    const taken = await s.scan(at, "out", "mixed-1")
+    expect(taken.status, JSON.stringify(taken.body)).toBe(200)
+    expect(taken.body.scan.name).toBe("Mixed-1")
+    const refused = await s.scan(at, "out", "twin-1")
+    expect(refused.status).toBe(422)
+    expect(refused.body.errors.code[0]).toMatch(/The nearest: TWIN-1, Twin-1/)
+  })
   it("so many of a bulk product move at once over the lines that ask for it", async () => {
     const cable = await w.product({ stock_method: 1, sku: `CABLE-${s.next()}`, barcode: `0501234567${100 + s.next()}` })
     const gig = await s.order([

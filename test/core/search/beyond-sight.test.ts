@@ -110,4 +110,87 @@ describe.each(engines)("where a found unit is, on %s", (engine) => {
     expect((await w.post("/api/v1/scan_in", { code: "BOX-1" })).status).toBe(200)
     expect(await whereIs("CAM-PACKED", ["stock.view"])).toMatchObject({ place: "returned", container: { name: "Box" } })
   })
+
+  const everything = ["stock.view", "opportunities.view", "members.view", "containers.view"]
+  const onOrder = async (subject: string, item_id: number, quantity: number): Promise<string> => {
+    const dates = { starts_at: "2031-05-01T09:00:00Z", ends_at: "2031-05-05T17:00:00Z" }
+    const made = await w.withLine({ subject, ...dates }, { name: subject, item_id, quantity } as never)
+    const path = `${opportunity_path}/${made.id}`
+    for (const move of ["convert_to_quotation", "convert_to_order"])
+      expect((await w.post(`${path}/${move}`)).status).toBe(200)
+    return path
+  }
+  const scan = async (path: string, body: object) => {
+    const answer = await w.post(`${path}/scan`, body)
+    expect(answer.status, JSON.stringify(answer.body)).toBe(200)
+  }
+  it("is back from the order it came from last, though nobody checked it after an earlier one", async () => {
+    const product = await w.product({ name: "Hazer" })
+    const unit = await w.unit(product.id, { asset_number: "HAZ-1" })
+    for (const [subject, more] of [
+      ["First", {}],
+      ["Last", { finalise: true }]
+    ] as const) {
+      const path = await onOrder(subject, product.id, 1)
+      await scan(path, { direction: "out", code: "HAZ-1" })
+      await scan(path, { direction: "in", code: "HAZ-1", ...more })
+      const of_first = { place: "returned", order: { subject: "First" } }
+      expect(await whereIs("HAZ-1", everything)).toMatchObject(subject === "First" ? of_first : { place: "in_store" })
+    }
+    const path = await onOrder("Third", product.id, 1)
+    await scan(path, { direction: "out", code: "HAZ-1" })
+    await scan(path, { direction: "in", code: "HAZ-1" })
+    expect((await w.post(`/api/v1/stock_levels/${unit.id}/quarantine`, { reason: "Leaks" })).status).toBe(200)
+    expect(await whereIs("HAZ-1", everything)).toMatchObject({ place: "quarantine", order: { subject: "Third" } })
+  })
+  it("is back from no order that it is only allocated to", async () => {
+    const product = await w.product({ name: "Dimmer" })
+    const unit = await w.unit(product.id, { asset_number: "DIM-1" })
+    const path = await onOrder("Planned", product.id, 1)
+    const [line] = (await w.get(`${path}?include=items`)).body.opportunity.items
+    expect((await w.post(`${path}/items/${line.id}/assets`, { stock_level_id: unit.id })).status).toBe(201)
+    expect((await w.post(`/api/v1/stock_levels/${unit.id}/quarantine`, { reason: "Hums" })).status).toBe(200)
+    const where = await whereIs("DIM-1", everything)
+    expect(where).toMatchObject({ place: "quarantine", order: null })
+    expect(where.text).not.toContain("back from")
+  })
+  it("is here once it came back by itself, while its case is out with the rest, and the case says with whom", async () => {
+    const product = await w.product({ name: "Movers" })
+    const path = "/api/v1/containers"
+    const box = await w.made(`${path}/temporary`, { name: "Case 8", barcode: "CASE-8", store_id: 1 }, "container")
+    for (const asset_number of ["MOV-1", "MOV-2"]) {
+      const { id } = await w.unit(product.id, { asset_number })
+      expect((await w.post(`${path}/${box.id}/pack`, { serialised_item_id: id })).status).toBe(201)
+    }
+    expect((await w.post(`${path}/${box.id}/seal`)).status).toBe(200)
+    const caseIs = async (permissions: ReadonlyArray<string>) =>
+      (await app.call("GET", "/api/v1/search?q=CASE-8", undefined, viewerWith(permissions, ["*"]))).body.search
+        .containers[0].where
+    expect(await caseIs(everything)).toEqual({ text: "Main Warehouse", is_out: false, inside: null, order: null })
+    const order = await onOrder("Tour", product.id, 2)
+    await scan(order, { direction: "out", code: "CASE-8" })
+    expect(await caseIs(everything)).toMatchObject({
+      text: expect.stringMatching(/^out on order \d+ Tour until/),
+      is_out: true,
+      order: { subject: "Tour" }
+    })
+    await scan(order, { direction: "in", code: "MOV-1" })
+    expect(await whereIs("MOV-1", everything)).toMatchObject({
+      place: "returned",
+      container: null,
+      order: { subject: "Tour" }
+    })
+    expect(await whereIs("MOV-2", everything)).toMatchObject({ place: "out", container: { name: "Case 8" } })
+    const { compliance } = (await w.get(`${path}/${box.id}/compliance`)).body
+    expect(compliance.is_compliant).toBe(false)
+    expect(
+      compliance.items.map((one: { asset_number: string; returned_at: string | null }) => [
+        one.asset_number,
+        one.returned_at === null
+      ])
+    ).toEqual([
+      ["MOV-1", false],
+      ["MOV-2", true]
+    ])
+  })
 })

@@ -197,13 +197,7 @@ describe.each(engines)("finding what is hard to find, on %s", (engine) => {
 describe("where a unit is", () => {
   const unit = { given_back_at: null, is_gone: false, starts_at: null, stock_category: 50, service_state: "in_service" }
   const place = (set: object, state?: "quarantine" | "in_repair" | "lost", status?: number) =>
-    placeOf(
-      { ...unit, ...set } as never,
-      state,
-      status === undefined ? undefined : { status, opportunity_id: 1 },
-      undefined,
-      now
-    )
+    placeOf({ ...unit, ...set } as never, state, status === undefined ? undefined : { status }, undefined, now)
   it("is told by what weighs most", () => {
     expect(place({})).toBe("in_store")
     expect(place({ service_state: "sold", is_gone: true })).toBe("sold")

@@ -105,6 +105,10 @@ describe.each(engines)("looking for things by words and codes, on %s", (engine) 
       order: { id: made.order, subject: "Sommer Festival", member_name: "Zürcher Bühnentechnik AG" }
     })
   })
+  it("finds what a label says by the code in it", async () => {
+    for (const label of ["https://example.com/c/A-0042", "(21)SN-771-004", "]C1A-0042"])
+      expect(ids((await find(label)).units), label).toEqual([made.unit])
+  })
   it("follows a change of name, a deletion and an erasure at once, and a rebuild finds the same", async () => {
     const id = await make("members", { name: "Passing Stranger", membership_type: "contact" }, "member")
     await app.call("PUT", `/api/v1/members/${id}`, { name: "Quokka Rentals" })

@@ -136,6 +136,14 @@ describe.each(engines)("what is to be done today, on %s", (engine) => {
     await w.post(`${opportunity_path}/${soon.id}/convert_to_quotation`)
     await w.post(`${opportunity_path}/${soon.id}/convert_to_order`)
     expect(subjects((await today()).short)).toEqual(["lacking"])
+    // Partly out it lacks the rest; wholly out it lacks nothing, however many were promised.
+    const line = { id: soon.id, line: soon.items[0].id }
+    await bookOut(line, 1)
+    expect(subjects((await today()).short)).toEqual(["lacking"])
+    await bookOut(line, 2)
+    expect(subjects((await today()).short)).toEqual([])
+    const { shortages } = (await app.call("GET", `${opportunity_path}/${soon.id}/shortages`)).body
+    expect(shortages).toMatchObject([{ shortfall: 3, is_out: true }])
   })
   it("shows money and orders to suppliers to nobody who may not list them", async () => {
     const shown = await today("", viewerWith(["opportunities.view"], ["*"]))

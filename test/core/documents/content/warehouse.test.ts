@@ -280,10 +280,10 @@ describe("codes", () => {
   const among = (...units: ReadonlyArray<ReturnType<typeof unit>>) => codesAmong(units, [], { units: [], products: [] })
   it("are those that a scanner takes for that unit and no other", () => {
     const codes = among(unit(1, "X", "A-1", null), unit(2, "X", "A-2", null), unit(3, "A-2", null, "S-3"))
-    expect([1, 2, 3].map((id) => codes.ofUnit(id)?.value)).toEqual(["A-1", "2", "A-2"])
+    expect([1, 2, 3].map((id) => codes.ofUnit(id)?.value)).toEqual(["A-1", "unit:2", "A-2"])
   })
-  it("are none where each would name something else", () => {
-    expect(among(unit(1, null, null, null), unit(2, "1", null, null)).ofUnit(1)).toBeUndefined()
+  it("are no bare number where nothing else names a unit", () => {
+    expect(among(unit(1, null, null, null), unit(2, "1", null, null)).ofUnit(1)?.value).toBe("unit:1")
   })
   it("are not read as quantities, nor cut at their ends", () => {
     expect(among(unit(1, "CASE*5", " A-1", "S-1")).ofUnit(1)?.value).toBe("S-1")
