@@ -22,7 +22,17 @@ export default defineConfig({
         }
       },
       // More of them than there are cores: half of their time they wait for servers, clocks and other processes.
-      { extends: true, test: { name: "long", include: [long_tests], maxWorkers: 4, sequence: { groupOrder: 0 } } }
+      {
+        extends: true,
+        test: {
+          name: "long",
+          include: [long_tests],
+          maxWorkers: 4,
+          sequence: { groupOrder: 0 },
+          testTimeout: 600_000,
+          hookTimeout: 600_000
+        }
+      }
     ],
     // Commands under test sync when they are told to.
     env: { FLIGHTCASE_NO_BACKGROUND: "1" },

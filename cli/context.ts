@@ -7,7 +7,7 @@ import type { Query } from "../core/kernel/query.ts"
 import type { QueryResult, Device } from "../sync/device/device.ts"
 import { objectBody } from "./answers.ts"
 import { clocksOver } from "./clocks.ts"
-import { CliError, exit_codes, usageError } from "./exit-codes.ts"
+import { CliError, exit_codes, noPlan, notLoggedIn, usageError } from "./exit-codes.ts"
 import { type Environment, loginOf, profileExists, profileFolder, profileName } from "./profile-folder.ts"
 import type { ServerChoice, ServerPlace } from "./server-choice.ts"
 import { choiceOf } from "./server-choice-of.ts"
@@ -64,6 +64,8 @@ export interface CommandContext {
   readonly plan: (asked: ReadonlyArray<ApiRequest>) => Promise<ReadonlyArray<QueryResult>>
   /** The body of an answer below 400. */
   readonly read: (path: string, query?: Query) => Promise<JsonObject>
+  /** Writes throw this from now on: whoever typed it may have meant another row than the one that would be changed. */
+  readonly refuseWrites: (refusal: CliError) => void
   /** Looks up by which clocks times are read, for `terminal.zoneOf`; nothing where no person reads them. */
   readonly lookUpClocks: () => Promise<void>
   /** Whether this machine's replica answers what it can; false where a flag or the environment names a server. */
@@ -87,6 +89,9 @@ interface Place extends Pick<CommandContext, "options" | "env" | "offline" | "pr
   /** The server the command works with; says once what of the environment is not used. */
   readonly choice: () => ServerChoice
   readonly written: Written
+  readonly refuseWrites: CommandContext["refuseWrites"]
+  /** Throws what writes are refused with. */
+  readonly requireMeant: () => void
   /** Nothing is said, and no sync is started: somebody else's words are being completed. */
   readonly is_quiet: boolean
 }
@@ -95,6 +100,7 @@ const placeOf = (options: Globals, env: Environment, is_quiet: boolean): Place =
   const note = (text: string): void => {
     if (!is_quiet) printErr(`${text}\n`)
   }
+  let refusal: CliError | undefined
   let choice: ServerChoice | undefined
   const choose = (): ServerChoice => {
     if (choice === undefined) {
@@ -108,6 +114,12 @@ const placeOf = (options: Globals, env: Environment, is_quiet: boolean): Place =
     env,
     choice: choose,
     written: { ...nothing_written },
+    refuseWrites: (why) => {
+      refusal = why
+    },
+    requireMeant: () => {
+      if (refusal !== undefined) throw refusal
+    },
     is_quiet,
     offline: options.offline === true || !["", "0", "false", undefined].includes(env["FLIGHTCASE_OFFLINE"]),
     profile,
@@ -133,7 +145,10 @@ export const openContext = (
     await lookUpClocks()
     return shows_times ? clocks.refusal(asking, answer) : answer
   }
-  const request = async (asking: ApiRequest): Promise<QueryResult> => readable(asking, await answered(asking))
+  const request = async (asking: ApiRequest): Promise<QueryResult> => {
+    if (changes(asking)) place.requireMeant()
+    return readable(asking, await answered(asking))
+  }
   const ask = async (asking: ApiRequest): Promise<QueryResult> => {
     const answer = await request(asking)
     if (answer.status < 400) return answer
@@ -343,16 +358,6 @@ const requestsOver = (place: Place, replica: Replica): Pick<CommandContext, "req
   }
 }
 
-const noPlan = (names_server: boolean, has_replica: boolean): CliError =>
-  names_server
-    ? usageError(
-        "--plan needs a replica that can decide this here.",
-        "Leave out --remote and --url, and unset FLIGHTCASE_URL where it names another server."
-      )
-    : has_replica
-      ? usageError("Only the server decides this, so that there is no plan of it here.", "Leave out --plan to do it.")
-      : usageError("--plan needs a replica that can decide this here.", "Log in first: flightcase login URL --token T.")
-
 /** The replica says that only the server has this, such as history from before the replica was filled. */
 const isOnServerOnly = ({ status, body }: QueryResult): boolean =>
   status === 503 && isJsonObject(body) && isJsonObject(body["errors"]) && "at_server" in body["errors"]
@@ -364,12 +369,6 @@ const requestOf = (asking: ApiRequest): RemoteRequest => ({
   body: asking.body,
   ...(asking.files === undefined ? {} : { files: asking.files })
 })
-
-export const notLoggedIn = (profile: string): CliError =>
-  usageError(
-    `Nobody has logged in${profile === "default" ? "" : ` under the profile ${profile}`}.`,
-    "Run flightcase login URL --token T, or give --url and --token (FLIGHTCASE_URL, FLIGHTCASE_TOKEN)."
-  )
 
 /** Runs something; files it makes can be read by their owner alone. */
 export const withPrivateUmask = async <A>(work: () => Promise<A>): Promise<A> => {

@@ -42,6 +42,21 @@ export class CliError extends Error {
 /** The command line was used wrongly: exit 2, naming the flag. */
 export const usageError = (message: string, way_out?: string): CliError =>
   new CliError(exit_codes.usage, message, { way_out })
+/** There is nothing here that could make a plan. */
+export const noPlan = (names_server: boolean, has_replica: boolean): CliError =>
+  names_server
+    ? usageError(
+        "--plan needs a replica that can decide this here.",
+        "Leave out --remote and --url, and unset FLIGHTCASE_URL where it names another server."
+      )
+    : has_replica
+      ? usageError("Only the server decides this, so that there is no plan of it here.", "Leave out --plan to do it.")
+      : usageError("--plan needs a replica that can decide this here.", "Log in first: flightcase login URL --token T.")
+export const notLoggedIn = (profile: string): CliError =>
+  usageError(
+    `Nobody has logged in${profile === "default" ? "" : ` under the profile ${profile}`}.`,
+    "Run flightcase login URL --token T, or give --url and --token (FLIGHTCASE_URL, FLIGHTCASE_TOKEN)."
+  )
 /** For what writes and cannot be tried out: exit 2 with --plan, before anything is done. */
 export const refusePlan = ({ options }: { readonly options: { readonly plan?: boolean } }): void => {
   if (options.plan === true) throw usageError("There is no plan of this.", "Leave out --plan to do it.")

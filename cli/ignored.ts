@@ -35,7 +35,7 @@ export const refuseUnknownParts = async (
     )
 }
 
-const resourceCalled = async (plural: string): Promise<ShownResource | undefined> => {
+export const resourceCalled = async (plural: string): Promise<ShownResource | undefined> => {
   const known = catalogue.resources.find((one) => one.plural === plural)
   if (known !== undefined) return known
   const { serverSlices } = await import("../server/slices.ts")

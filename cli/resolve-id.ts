@@ -5,7 +5,7 @@ import { codeForms, readCode } from "../core/scanning/read-code.ts"
 import { nearest } from "../core/values/nearest.ts"
 import { objectBody, rowIn, rowsIn } from "./answers.ts"
 import type { CommandContext } from "./context.ts"
-import { CliError, exit_codes } from "./exit-codes.ts"
+import { CliError, exit_codes, usageError } from "./exit-codes.ts"
 import { nameable_tables, type NameableTable } from "./nameable.ts"
 import { zoneOr } from "./parse-time.ts"
 
@@ -17,6 +17,9 @@ const nameable = (table: string): NameableTable => {
 
 /** Ids have no leading zeros; document numbers do. */
 export const looksLikeId = (text: string): boolean => /^[1-9]\d{0,14}$/.test(text)
+
+/** `id:7` is an id whatever numbers and names there are; undefined of anything else. */
+export const idSaid = (text: string): string | undefined => /^\s*id:([1-9]\d{0,14})\s*$/i.exec(text)?.[1]
 
 /** Columns that labels carry. */
 const code_columns: ReadonlySet<string> = new Set(["barcode", "asset_number", "serial_number", "sku"])
@@ -129,11 +132,12 @@ export const namesStartingWith = async (
 /** The id of the row that a text names by id, code or name. Exit 3 where it names none. */
 export const resolveId = async (context: CommandContext, table: string, given: string): Promise<number> => {
   // As labels of containers without a barcode of their own carry it.
-  const text = table === "containers" ? given.replace(/^container:(?=[1-9]\d*$)/i, "") : given
+  const said = idSaid(given)
+  const text = said ?? (table === "containers" ? given.replace(/^container:(?=[1-9]\d*$)/i, "") : given)
   if (looksLikeId(text)) {
     const answer = await context.request({ method: "GET", path: `${nameable(table).path}/${text}` })
     if (answer.status < 400) {
-      await noteOtherNumber(context, table, text)
+      if (said === undefined) await noteOtherNumber(context, table, text)
       return Number(text)
     }
     if (answer.status !== 404) throw (await import("./response-errors.ts")).responseError(answer)
@@ -142,13 +146,24 @@ export const resolveId = async (context: CommandContext, table: string, given: s
   if (found !== undefined) return found
   throw await notFoundNamed(context, table, text)
 }
-/** Says that another order has what was taken for an id as its number: people read numbers without their zeros. */
+/**
+ * Says that another order has what was taken for an id as its number: people read numbers without their zeros. Whoever
+ * sits at a terminal says which is meant before anything is changed.
+ */
 export const noteOtherNumber = async (context: CommandContext, table: string, text: string): Promise<void> => {
   if (table !== "opportunities" || !context.isDevice()) return
-  const numbered = await findIdByName(context, table, `#${text}`)
-  if (numbered !== undefined && numbered !== Number(text))
-    context.note(
-      `${text} is taken as an id; the order with the number ${text} is meant by ${JSON.stringify(`#${text}`)}.`
+  const numbered = await rowsWith(context, nameable(table), "number", text.padStart(10, "0"))
+  // Numbers are given by each store: where it is its own number too, it is the one.
+  if (numbered.length === 0 || numbered.some(({ id }) => id === Number(text))) return
+  const other = `the order with the number ${text} is meant by ${JSON.stringify(`#${text}`)}`
+  context.note(`${text} is taken as an id; ${other}.`)
+  const { json, input } = context.options
+  if (context.terminal.is_tty && json !== true && input !== false)
+    context.refuseWrites(
+      usageError(
+        `${text} is the id of one order and the number of another. Nothing was changed.`,
+        `${other.charAt(0).toUpperCase()}${other.slice(1)}, the one with the id by id:${text}.`
+      )
     )
 }
 /** As `notFoundError`, with the name that comes nearest among those that begin alike. */

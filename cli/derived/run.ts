@@ -7,7 +7,15 @@ import { rowIn } from "../answers.ts"
 import type { ApiRequest, CommandContext } from "../context.ts"
 import { missingFlagError, usageError } from "../exit-codes.ts"
 import { isNameableTable } from "../nameable.ts"
-import { findIdByName, resolveId, looksLikeId, notFoundNamed, resolveStore } from "../resolve-id.ts"
+import {
+  idSaid,
+  noteOtherNumber,
+  findIdByName,
+  resolveId,
+  looksLikeId,
+  notFoundNamed,
+  resolveStore
+} from "../resolve-id.ts"
 import { jsonArgument, type LocalFile } from "../input.ts"
 import { includesOf } from "../output/columns.ts"
 import { order_parts } from "../output/order.ts"
@@ -37,7 +45,7 @@ export const runDerivedCommand = async (
   const files = await filesOf(endpoint, given)
   if (endpoint.method === "DELETE" && given["yes"] !== true && !context.options.plan) await confirm(context, verb, args)
   const query: Query = [
-    ...listQuery(given),
+    ...(await filtersRead(context, endpoint, given)),
     ...(endpoint.method === "GET" ? queryOf(values) : []),
     ...includesShown(context, endpoint, given)
   ]
@@ -54,6 +62,13 @@ export const runDerivedCommand = async (
   const brief = answer.events === undefined ? briefOf(context, endpoint, answer.body) : undefined
   if (brief === undefined) await printAnswer(context, whole, textFlag(given, "output"))
   else await (await brief.load()).printBrief(context, answer)
+}
+
+/** The query string of the flags; of a list with the values of its filters read. */
+const filtersRead = async (context: CommandContext, endpoint: Endpoint, given: Flags): Promise<Query> => {
+  const query = listQuery(given)
+  if (!isList(endpoint) || listFlag(given, "q").length === 0) return query
+  return (await import("../filter-values.ts")).readFilterValues(context, query, resourceOf(endpoint))
 }
 
 /** Writes that say in brief what became of the thing, and what of other things that shows. */
@@ -138,7 +153,13 @@ const askNamed = async (
   for (const [at, text] of args.entries()) {
     const table = tables[at]
     if (table === undefined || !isNameableTable(table) || looksLikeId(text)) {
+      if (table !== undefined && verb.endpoint.method !== "GET") await noteOtherNumber(context, table, text)
       ids.push(text)
+      continue
+    }
+    const said = idSaid(text)
+    if (said !== undefined) {
+      ids.push(said)
       continue
     }
     const found = await findIdByName(context, table, text)

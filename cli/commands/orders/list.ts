@@ -23,12 +23,13 @@ export const withListFlags = (command: Command): Command =>
 export const listOpportunities = async (context: CommandContext, flags: Flags, only: Query): Promise<void> => {
   const path = "/api/v1/opportunities"
   const { refuseUnknownParts } = await import("../../ignored.ts")
+  const { readFilterValues } = await import("../../filter-values.ts")
   await refuseUnknownParts(listFlag(flags, "q").map(queryPart), "opportunities", [])
   const needed = includesOf("opportunities")
   // What the columns for people need; with --json an answer is what was asked for.
   const is_plain = context.options.json !== true && flags["include"] === undefined && flags["view"] === undefined
   const query: Query = [
-    ...listQuery(flags),
+    ...(await readFilterValues(context, listQuery(flags), "opportunities")),
     ...only,
     ...(is_plain && needed !== undefined ? ([["include", needed]] as const) : [])
   ]

@@ -1,0 +1,91 @@
+/**
+ * Values of filters (`-q`) as people type them: days on the store's clock, names where ids are compared, labels of
+ * codes. The API answers no rows for a value it cannot read; here it is refused, so that nobody takes that for the
+ * answer.
+ */
+import type { Field } from "../core/kernel/field.ts"
+import { type Query, splitPredicate } from "../core/kernel/query.ts"
+import { nearest } from "../core/values/nearest.ts"
+import { millisOf } from "../core/values/time.ts"
+import { dayOf } from "../core/values/zone.ts"
+import type { CommandContext } from "./context.ts"
+import { usageError } from "./exit-codes.ts"
+import { resourceCalled } from "./ignored.ts"
+import { isNameableTable } from "./nameable.ts"
+import { readMoment } from "./parse-time.ts"
+import { looksLikeId, resolveId, resolveStore } from "./resolve-id.ts"
+
+const single = new Set(["eq", "not_eq", "lt", "lteq", "gt", "gteq"])
+const several = new Set(["in", "not_in"])
+
+/** The query of a list with its filters' values read. Exit 2 where one cannot be, with what it may be. */
+export const readFilterValues = async (context: CommandContext, query: Query, plural: string): Promise<Query> => {
+  if (!query.some(([key]) => key.startsWith("q["))) return query
+  const resource = await resourceCalled(plural)
+  if (resource === undefined) return query
+  const read: Array<readonly [string, string]> = []
+  for (const [key, value] of query) {
+    const name = /^q\[([^[\]]+)\]$/.exec(key)?.[1]
+    const split = name === undefined ? undefined : splitPredicate(name)
+    const column = split === undefined ? "" : (resource.aliases[split.name] ?? split.name)
+    const field = resource.filters.includes(column) ? resource.table.columns[column] : undefined
+    if (split === undefined || field === undefined || value === "") read.push([key, value])
+    else if (single.has(split.predicate)) read.push([key, await valueRead(context, `-q ${name}`, field, value)])
+    else if (several.has(split.predicate)) {
+      const values: Array<string> = []
+      for (const one of value.split(",")) values.push(await valueRead(context, `-q ${name}`, field, one))
+      read.push([key, values.join(",")])
+    } else read.push([key, value])
+  }
+  return read
+}
+
+const valueRead = async (context: CommandContext, flag: string, { type }: Field, value: string): Promise<string> => {
+  const quoted = JSON.stringify(value)
+  switch (type.kind) {
+    case "timestamp":
+    case "date": {
+      if (/^\d{4}-\d{2}-\d{2}/.test(value)) return value
+      const { zone } = await resolveStore(context, undefined)
+      const moment = readMoment(context, value, zone, flag)
+      return type.kind === "date" ? dayOf(millisOf(moment), zone) : moment
+    }
+    case "boolean":
+      if (/^(true|t|1|yes|y)$/i.test(value)) return "true"
+      if (/^(false|f|0|no|n)$/i.test(value)) return "false"
+      throw usageError(`${flag}: ${quoted} is neither true nor false.`)
+    case "choice":
+    case "code":
+      return labelled(flag, type.labels, value)
+    case "ref":
+      if (looksLikeId(value)) return value
+      if (!isNameableTable(type.table)) throw usageError(`${flag}: ${quoted} is no id.`)
+      return String(await resolveId(context, type.table, value))
+    case "integer":
+    case "decimal":
+    case "money":
+      if (("names" in type && type.names !== undefined) || /^-?\d+(\.\d+)?$/.test(value)) return value
+      throw usageError(`${flag}: ${quoted} is no number.`)
+    default:
+      return value
+  }
+}
+
+/** The key of a label, or of a key in other letters. */
+const labelled = (flag: string, labels: { readonly [key: string]: string }, value: string): string => {
+  const plain = (text: string): string =>
+    text
+      .trim()
+      .toLowerCase()
+      .replaceAll(/[\s_-]+/g, " ")
+  const found = Object.entries(labels).find(([key, label]) => [plain(key), plain(label)].includes(plain(value)))
+  if (found !== undefined) return found[0]
+  const names = Object.entries(labels).map(([key, label]) => (/^\d+$/.test(key) ? label : key))
+  const guess = nearest(value, names)
+  throw usageError(
+    `${flag}: there is no ${JSON.stringify(value)}.${guess === undefined ? "" : ` Did you mean ${guess}?`}`,
+    `It is one of ${Object.entries(labels)
+      .map(([key, label]) => (plain(key) === plain(label) ? key : `${key} (${label})`))
+      .join(", ")}.`
+  )
+}
