@@ -19,6 +19,7 @@ import type { ServerSlice } from "../server-slice.ts"
 import { boardAddressIn, boardUrl } from "./address.ts"
 import { boardCreated, boardDeleted, boardEvents, boardReaddressed } from "./events.ts"
 import { boardPage, type BoardTheme, endedPage } from "./page.ts"
+import { fulfil } from "../../core/opportunities/paths.ts"
 import { board_fields, type BoardRow, boards } from "./schema.ts"
 import { boardShown } from "./shown.ts"
 import { type BoardStreams, makeBoardStreams } from "./stream.ts"
@@ -32,6 +33,8 @@ const shared = {
   metering_weight: 0,
   server_only: true
 } as const satisfies SharedDraft
+/** An address that opens without a login is made by people who work on orders, not by those who may only read. */
+const publishing = { ...shared, permission: fulfil.permission } as const satisfies SharedDraft
 const shown = {
   id: integer(),
   name: text(),
@@ -76,7 +79,7 @@ const list = get(path, {
     })
 })
 const create = command("POST", path, {
-  ...shared,
+  ...publishing,
   answer: { board: Shown.keys(shown) },
   name: "boards.create",
   summary: "Make an address that shows the day on a screen, live and without a login",
@@ -145,7 +148,7 @@ const tellScreens = Effect.gen(function* () {
 const not_theirs = forbidden("This board is somebody else's.")
 
 const rotate = command("POST", `${path}/{id}/rotate`, {
-  ...shared,
+  ...publishing,
   answer: { board: Shown.keys(shown) },
   name: "boards.rotate",
   summary: "Give a board a new address: the one before opens nothing from now on",

@@ -125,7 +125,7 @@ describe.each(engines)("a board on %s", (engine) => {
     expect((await house.ask(at(board.url))).status).toBe(403)
   })
   const colleague = async (roles: ReadonlyArray<string>, abilities: ReadonlyArray<string> = ["*"]) => {
-    const email = `${roles.join("-").toLowerCase()}-${++colleagues}@example.com`
+    const email = `${roles.join("-").toLowerCase().replaceAll(" ", "-")}-${++colleagues}@example.com`
     const { user } = await house.did(201, "POST", "/users", { name: "Colleague", email, roles, active: true })
     const { token } = await house.did(201, "POST", "/tokens", { name: email, abilities, user_id: user.id })
     const asks = (method: string, path: string, json?: object) =>
@@ -158,6 +158,8 @@ describe.each(engines)("a board on %s", (engine) => {
     expect((await narrow.asks("POST", "/boards", { name: "More than its token" })).status).toBe(403)
     const nobody = await colleague([])
     expect((await nobody.asks("POST", "/boards", { name: "Nothing" })).status).toBe(403)
+    const reader = await colleague(["Read Only"])
+    expect((await reader.asks("POST", "/boards", { name: "For everybody" })).status).toBe(403)
     const board = (await warehouse.asks("POST", "/boards", { name: "Dock" })).body.board
     expect((await house.ask(at(board.url))).status).toBe(200)
     await house.did(200, "PUT", `/users/${warehouse.user_id}`, { roles: [] })
