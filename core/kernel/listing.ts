@@ -159,8 +159,14 @@ const countRows = Effect.fnUntraced(function* (from: string, { values }: Binding
   return Number(row?.total ?? 0)
 })
 
-/** The meta of a list that always comes whole: one page, as long as the list (rules/conventions 2). */
-export const unpagedMeta = (total: number) => ({ total, per_page: total, page: 1 })
+/**
+ * The meta of a list that always comes whole: one page, as long as the list (rules/conventions 2). `query`: of one that
+ * offers neither filters nor orders nor includes, and says so.
+ */
+export const unpagedMeta = (total: number, query: Query = []) => ({
+  ...{ total, per_page: total, page: 1 },
+  ...ignoredMeta(ignoredOf(query, { filters: () => false, is_sorted: false, includes: {} }))
+})
 interface Paging {
   readonly page: number
   readonly per_page: number

@@ -101,7 +101,7 @@ const listRelationships = get("/api/v1/members/{member}/relationships", {
         ...(yield* store.find(relationships, { related_member_id: id }))
       ].sort((one, other) => one.id - other.id)
       const views = yield* render(relationshipResource, rows, [], viewContext(input))
-      return ok({ relationships: views, meta: unpagedMeta(views.length) })
+      return ok({ relationships: views, meta: unpagedMeta(views.length, input.query) })
     })
 })
 

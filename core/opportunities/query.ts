@@ -105,7 +105,10 @@ const availability = get(`${path}/{id}/availability`, {
           availabilityOf(stockFactsOf(one, found), one.opportunity, one.demands, input.settings, input.now)
         )
         .filter(({ product_id }) => stocked.has(product_id))
-      return ok({ availability: entries.map((entry) => ({ ...entry })), meta: unpagedMeta(entries.length) })
+      return ok({
+        availability: entries.map((entry) => ({ ...entry })),
+        meta: unpagedMeta(entries.length, input.query)
+      })
     })
 })
 

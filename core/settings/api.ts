@@ -41,14 +41,14 @@ const list = get("/api/v1/settings", {
   summary: "List the groups of settings",
   ability: "settings:read",
   permission: "settings.view",
-  run: ({ settings }) =>
+  run: ({ query, settings }) =>
     Effect.gen(function* () {
       const secrets = yield* shownSecrets(yield* declaredGroups)
       const rows = Object.entries(settings).map(([group, values]) => ({
         group,
         settings: { ...values, ...secrets[group] }
       }))
-      return ok({ settings: rows, meta: unpagedMeta(rows.length) })
+      return ok({ settings: rows, meta: unpagedMeta(rows.length, query) })
     })
 })
 const show = get("/api/v1/settings/{group}", {

@@ -85,9 +85,9 @@ export const listPermissions = get("/api/v1/permissions", {
   summary: "List what roles can allow",
   ability: "roles:read",
   permission: "roles.view",
-  run: () =>
+  run: ({ query }) =>
     Effect.map(CommandRuntime, ({ catalogue: { permissions } }) =>
-      ok({ permissions: [...permissions], meta: unpagedMeta(permissions.length) })
+      ok({ permissions: [...permissions], meta: unpagedMeta(permissions.length, query) })
     )
 })
 export const listAbilities = get("/api/v1/abilities", {
@@ -96,9 +96,9 @@ export const listAbilities = get("/api/v1/abilities", {
   summary: "List what tokens can be good for",
   ability: null,
   permission: null,
-  run: () =>
+  run: ({ query }) =>
     Effect.map(CommandRuntime, ({ catalogue }) => {
       const abilities = abilitiesOf(catalogue)
-      return ok({ abilities: abilities.map((key) => ({ key })), meta: unpagedMeta(abilities.length) })
+      return ok({ abilities: abilities.map((key) => ({ key })), meta: unpagedMeta(abilities.length, query) })
     })
 })

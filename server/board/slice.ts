@@ -70,12 +70,12 @@ const list = get(path, {
   name: "boards.list",
   summary: "Screens on the wall: your own, or everybody's for those who manage users",
   ability: "boards:read",
-  run: ({ viewer }) =>
+  run: ({ query, viewer }) =>
     Effect.gen(function* () {
       const server = yield* serverContext
       const rows = (yield* (yield* Store).find(boards, {})).filter((row) => isTheirs(viewer, row))
       const told = rows.map((row) => toldTo(viewer, row, server))
-      return ok({ boards: told, meta: unpagedMeta(told.length) })
+      return ok({ boards: told, meta: unpagedMeta(told.length, query) })
     })
 })
 const create = command("POST", path, {

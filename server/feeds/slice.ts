@@ -162,7 +162,7 @@ export const feedsSlice: ServerSlice = {
       metering_weight: 0,
       server_only: true,
       fields: { with: with_field },
-      run: ({ values, viewer }) =>
+      run: ({ query, values, viewer }) =>
         Effect.gen(function* () {
           const kinds = chosenKinds(values.with)
           yield* requireKinds(viewer, kinds)
@@ -170,7 +170,7 @@ export const feedsSlice: ServerSlice = {
           const server = yield* hosted
           const user = yield* store.get(users, viewer.user_id)
           const feeds = user === undefined ? [] : (yield* feedsOf(user, kinds)).map((of) => entry(server, of, user))
-          return ok({ calendar_feeds: feeds, meta: unpagedMeta(feeds.length) })
+          return ok({ calendar_feeds: feeds, meta: unpagedMeta(feeds.length, query) })
         })
     })
   ]

@@ -118,10 +118,10 @@ const endpoints = get("/api/v1/endpoints", {
   permission: "system.read",
   metering_weight: 0,
   server_only: true,
-  run: () =>
+  run: ({ query }) =>
     Effect.map(CommandRuntime, ({ catalogue }) => {
       const rows = catalogueRows(catalogue)
-      return ok({ endpoints: rows, meta: unpagedMeta(rows.length) })
+      return ok({ endpoints: rows, meta: unpagedMeta(rows.length, query) })
     })
 })
 

@@ -86,9 +86,9 @@ export const eventsEndpoint = (kinds: WebhookKinds): Endpoint =>
     name: "webhook_events.list",
     summary: "List the events webhooks may be subscribed to, and what each tells",
     ...access,
-    run: () =>
+    run: ({ query }) =>
       Effect.map(CommandRuntime, ({ catalogue }) => {
         const rows = descriptionsOf(catalogue, kinds)
-        return ok({ webhook_events: rows, meta: unpagedMeta(rows.length) })
+        return ok({ webhook_events: rows, meta: unpagedMeta(rows.length, query) })
       })
   })

@@ -47,6 +47,19 @@ describe.each(engines)("what lists leave out of account on %s", (engine) => {
       new Set(["q[no_such_thing_eq]", "q[id]", "q[cf.nothing_in][]", "sort=-no_such_thing", "include=nobody"])
     )
   })
+  it.each(["shortages", "settings", "permissions", "boards", "calendar_feeds", "endpoints", "document_types"])(
+    "%s come whole, and name any filter, sort and include",
+    async (path) => {
+      const got = await asked(path, [
+        ["q[id_eq]", "1"],
+        ["sort", "id"],
+        ["include", "nobody"]
+      ])
+      expect(got.status, got.text).toBe(200)
+      expect(got.body.meta.ignored).toEqual(["q[id_eq]", "sort=id", "include=nobody"])
+      expect((await asked(path, [])).body.meta).not.toHaveProperty("ignored")
+    }
+  )
   it("say nothing where everything is offered", async () => {
     for (const path of ["products", "members", "request_logs", "actions"]) {
       const got = await asked(path, [

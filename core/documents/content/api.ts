@@ -31,7 +31,7 @@ const types = get(types_path, {
     }),
     meta: Shown.meta
   },
-  run: () => Effect.succeed(ok({ document_types: all, meta: unpagedMeta(all.length) }))
+  run: ({ query }) => Effect.succeed(ok({ document_types: all, meta: unpagedMeta(all.length, query) }))
 })
 
 const isType = (type: string): type is DocumentType => Object.hasOwn(document_types, type)

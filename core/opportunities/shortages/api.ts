@@ -132,7 +132,7 @@ const ofOpportunity = get(`${path}/{id}/shortages`, {
         new Map([[id, to_replace.length]]),
         input
       )
-      return ok({ shortages, waiting, to_replace, meta: unpagedMeta(shortages.length) })
+      return ok({ shortages, waiting, to_replace, meta: unpagedMeta(shortages.length, input.query) })
     })
 })
 
@@ -201,7 +201,10 @@ const listOfAll = get("/api/v1/shortages", {
         return header === undefined ? [] : [{ header, shortages: [short] }]
       })
       const to_replace = yield* countToReplace([...new Set(shown.map(({ header }) => header.id))], input)
-      return ok({ shortages: yield* withNames(shown, to_replace, input), meta: { total: all.length, per_page, page } })
+      return ok({
+        shortages: yield* withNames(shown, to_replace, input),
+        meta: { ...unpagedMeta(all.length, input.query), per_page, page }
+      })
     })
 })
 
