@@ -96,7 +96,8 @@ ${grouped(nouns.filter((noun) => commands[noun] === undefined))
 
 Everywhere:
   --json      data only, as JSON with stable fields     --plan          what a write would do, writing nothing
-  --offline   never touch the network                   --no-input      never ask
+  --offline   never touch the network (or set           --no-input      never ask
+              FLIGHTCASE_OFFLINE=1)
   --profile   which replica                             --remote        ask the server, not the replica
   --help      of any command                            --version
 

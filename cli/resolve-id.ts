@@ -166,10 +166,13 @@ export const noteOtherNumber = async (context: CommandContext, table: string, te
       )
     )
 }
-/** As `notFoundError`, with the name that comes nearest among those that begin alike. */
+/** As `notFoundError`, with a name that goes on from the text, else the nearest among those that begin alike. */
 export const notFoundNamed = async (context: CommandContext, table: string, text: string): Promise<CliError> => {
-  const names = await namesStartingWith(context, table, text.trim().slice(0, 1)).catch(() => [])
-  return notFoundError(table, text, nearest(text.trim(), names))
+  const said = text.trim()
+  const beginning = async (with_text: string): Promise<ReadonlyArray<string>> =>
+    namesStartingWith(context, table, with_text).catch(() => [])
+  const [longer] = said === "" || /^\d+$/.test(said) ? [] : await beginning(said)
+  return notFoundError(table, text, longer ?? nearest(said, await beginning(said.slice(0, 1))))
 }
 export const notFoundError = (table: string, text: string, guess?: string): CliError => {
   const { word, by, plural } = nameable(table)

@@ -57,10 +57,14 @@ const next_states: { readonly [S in ServiceState]: ReadonlyArray<ServiceState> }
   lost: ["quarantine", "in_repair", "lost", "in_service"],
   sold: []
 }
+/** What to do with a unit that left the stock and is here again. */
+export const came_back_text =
+  "if it came back, post a Buy or a Find to its stock transactions " +
+  "(flightcase products stock-levels stock-transactions create)."
 /** Why stock in one state cannot enter another, with the way out; undefined where it can. */
 export const transitionRefusal = (from: ServiceState, to: ServiceState): string | undefined => {
   if (next_states[from].includes(to)) return undefined
-  if (from === "sold") return "is sold; post a Buy or a Find to its stock transactions if it came back."
+  if (from === "sold") return `is sold; ${came_back_text}`
   if (from === "lost") return "is lost; release it first if it was found."
   return "is in service already."
 }

@@ -8,6 +8,7 @@ import type { NewEvent } from "../kernel/event.ts"
 import { createdEvent, updatedEvent } from "../kernel/crud-resource.ts"
 import { invalidField, type Rejection } from "../kernel/rejection.ts"
 import {
+  came_back_text,
   type OutOfService,
   out_of_service_labels,
   type OutOfServiceState,
@@ -120,10 +121,7 @@ const isHere = (level: StockLevelRow): Result.Result<void, Rejection> =>
   level.given_back_at !== null
     ? refuse("stock_level", `${levelName(level)} went back to its supplier.`)
     : level.is_gone
-      ? refuse(
-          "stock_level",
-          `${levelName(level)} is no longer in stock; post a Buy or a Find to its stock transactions if it came back.`
-        )
+      ? refuse("stock_level", `${levelName(level)} is no longer in stock; ${came_back_text}`)
       : Result.succeed(undefined)
 const inOrder = (starts_at: string, sent: ServiceInput, context: DecideContext): Result.Result<void, Rejection> =>
   isInFuture(starts_at, context.now)
