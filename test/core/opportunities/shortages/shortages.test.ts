@@ -60,7 +60,8 @@ describe.each(engines)("shortages of one opportunity on %s", (engine) => {
           tracking_type: "bulk",
           starts_at: "2031-06-01T09:00:00.000Z",
           ends_at: "2031-06-05T17:00:00.000Z",
-          is_critical: false
+          is_critical: false,
+          is_out: false
         }
       ],
       waiting: [],
