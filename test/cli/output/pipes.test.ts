@@ -116,10 +116,11 @@ it.each(
   expect(piped.out).not.toContain("\u001b")
   expect(piped.out).not.toContain("…\n")
 })
-/** Without what marks this device, and the signs that stand for words. */
+/** Without what marks this device, the signs that stand for words and the name of a store, in a pipe its id. */
 const withoutMarks = (text: string): string =>
   text
     .replaceAll(" (this one)", "")
+    .replaceAll("Main Warehouse", "1")
     .replaceAll(/[\d,]+ MiB/g, "")
     .replaceAll(/^(ok |bad) ([^:]+): /gm, "$1  $2  ")
     .replaceAll(/(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}):\d{2}\.\d{3}Z/g, "$1 $2Z")

@@ -127,7 +127,7 @@ it("asks who, when and what, and tells after each line what it comes to and what
     [/^How many Moving Lamp/, "none", /number/],
     [/^How many Moving Lamp/, "4"],
     [/^Next product/, "trampoline"],
-    [/^Next product/, "lamp"],
+    [/^Next product/, "amp"],
     [/^Which/, "Moving Lamp  LAMP"],
     [/^How many Moving Lamp/, "7"],
     [/^Next product/, "cable"],
