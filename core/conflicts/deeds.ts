@@ -1,6 +1,7 @@
 /** What commands do, in the trade's words: what follows after "Sam wanted to". */
 import type { JsonObject } from "../kernel/json.ts"
 import { spokenNumber } from "../values/short-text.ts"
+import { damaged, missing } from "../opportunities/units/schema.ts"
 import { daysInWords } from "./days.ts"
 import type { Facts, Refused } from "./about.ts"
 
@@ -35,10 +36,20 @@ type Deed = (body: JsonObject, facts: Facts, now: string) => string | undefined
 const what = ({ line, product, units }: Facts, { code }: JsonObject = {}): string =>
   units.length > 0
     ? listed(units.map(({ name }) => name))
-    : typeof code === "string"
-      ? code
-      : (line ?? product?.name ?? "a line")
+    : (line ?? product?.name ?? (typeof code === "string" ? code : "a line"))
 const counted = ({ quantity }: Facts, name: string): string => (quantity === null ? name : `${quantity} × ${name}`)
+/** ` as damaged: lens cracked`; nothing for what comes back good. */
+const inWhatState = ({ condition, damage_notes, finalise }: JsonObject): string => {
+  const state =
+    condition === damaged
+      ? " as damaged"
+      : condition === missing
+        ? " as missing"
+        : finalise === true
+          ? " as checked"
+          : ""
+  return `${state}${typeof damage_notes === "string" && damage_notes !== "" ? `: ${damage_notes}` : ""}`
+}
 const newDays = (body: JsonObject, { order, zone }: Facts, now: string): string | undefined => {
   const [from, to] = [body["starts_at"] ?? order?.starts_at, body["ends_at"] ?? order?.ends_at]
   return typeof from === "string" && (body["starts_at"] !== undefined || body["ends_at"] !== undefined)
@@ -88,9 +99,9 @@ const deeds: { readonly [name: string]: Deed } = {
       : undefined,
   "opportunities.scan": (body, facts) =>
     body["direction"] === "in"
-      ? `check in ${counted(facts, what(facts, body))} from {order}`
+      ? `check in ${counted(facts, what(facts, body))} from {order}${inWhatState(body)}`
       : `book out ${counted(facts, what(facts, body))} for {order}`,
-  "scans.check_in": (body, facts) => `check in ${counted(facts, what(facts, body))}`,
+  "scans.check_in": (body, facts) => `check in ${counted(facts, what(facts, body))}${inWhatState(body)}`,
   "containers.pack": (_body, facts) => `pack ${what(facts)} into ${facts.container?.name ?? "a case"}`,
   "containers.unpack": (_body, facts) => `take ${what(facts)} out of ${facts.container?.name ?? "a case"}`,
   "opportunities.resolve_shortages": (body) =>

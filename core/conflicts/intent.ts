@@ -24,6 +24,7 @@ import { stores, zoneOf } from "../stores/stores.ts"
 import { users } from "../users/schema.ts"
 import type { About, Facts, Named, Refused } from "./about.ts"
 import { wishOf } from "./deeds.ts"
+import { scannedBy } from "./scanned.ts"
 
 const numberOf = (value: Json | undefined): number | null => {
   const number = Number(value)
@@ -65,15 +66,24 @@ const partsOf = Effect.fnUntraced(function* (command: Refused) {
   const { idsOf, one, some } = rowsOver(command)
   const moved = yield* some(asset_assignments, [...idsOf(asset_assignments), ...unitsMoved(command.body)])
   const items = yield* some(opportunity_items, idsOf(opportunity_items))
+  const scanned = yield* scannedBy(command)
   const levels = yield* some(stock_levels, [
     ...idsOf(stock_levels),
+    scanned.stock_level_id,
     ...moved.map((unit) => idIn(unit, "stock_level_id"))
   ])
   const table = papers.find((paper) => idsOf(paper).length > 0)
   const paper = table === undefined ? undefined : yield* one(table, idsOf(table)[0])
   const numbered = textIn(paper, "number")
   const number = numbered === null ? "without a number yet" : spokenNumber(numbered)
-  return { items, moved, levels, paper, paper_name: table === undefined ? null : `${wordsOf(table)} ${number}` }
+  return {
+    items,
+    moved,
+    levels,
+    paper,
+    scanned,
+    paper_name: table === undefined ? null : `${wordsOf(table)} ${number}`
+  }
 })
 
 const factsOf = Effect.fnUntraced(function* (
@@ -83,9 +93,9 @@ const factsOf = Effect.fnUntraced(function* (
   const store = yield* Store
   const { body, params } = command
   const { idsOf, one } = rowsOver(command)
-  const { items, levels, moved, paper, paper_name } = yield* partsOf(command)
+  const { items, levels, moved, paper, paper_name, scanned } = yield* partsOf(command)
   const order_id = [...idsOf(opportunities), ...[...items, ...moved].map((row) => idIn(row, "opportunity_id"))][0]
-  const order = yield* one(opportunities, order_id ?? idIn(paper, "opportunity_id"))
+  const order = yield* one(opportunities, order_id ?? idIn(paper, "opportunity_id") ?? scanned.opportunity_id)
   const customer = yield* one(
     members,
     idIn(order, "member_id") ?? idIn(paper, "member_id") ?? idIn(paper, "supplier_id") ?? idsOf(members)[0]
@@ -94,7 +104,8 @@ const factsOf = Effect.fnUntraced(function* (
     ...idsOf(products),
     idIn(body, "item_id"),
     ...items.map((item) => idIn(item, "item_id")),
-    ...levels.map((level) => idIn(level, "product_id"))
+    ...levels.map((level) => idIn(level, "product_id")),
+    scanned.product_id
   ].find((id) => id !== undefined)
   const product = yield* one(products, product_id)
   const container = yield* one(containers, idsOf(containers)[0])
@@ -112,7 +123,7 @@ const factsOf = Effect.fnUntraced(function* (
       return { id, name: own ?? `unit ${id}` }
     }),
     container: namedIn(container),
-    quantity: numberOf(body["quantity"]),
+    quantity: numberOf(body["quantity"]) ?? scanned.quantity ?? null,
     line: textIn(
       items.find((item) => idIn(item, "id") === item_id),
       "name"

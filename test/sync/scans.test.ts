@@ -91,6 +91,11 @@ describe.each(engines)("scans on devices, with a server on %s", (engine) => {
     expect(JSON.stringify(conflict)).toMatch(
       `H-8 is out with \\"Gig of 5\\" (order ${Number(first!.number)}); check it in there first.`
     )
+    // The code is told as what it names here: a unit of a product, for an order.
+    expect(conflict).toMatchObject({
+      about: { order: { id: second!.id }, product: { name: expect.any(String) }, units: [{ name: "H-8" }] },
+      intent: expect.stringMatching(/wanted to book out H-8 for order /)
+    })
     expect((await unitsAt(other, second!)).assets).toEqual([])
     expect((await w.server.ask("GET", `/api/v1/opportunities/${second!.id}/assets`)).body.assets).toEqual([])
     await other.resolve(conflict!.id, { drop: true })

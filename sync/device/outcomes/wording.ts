@@ -4,7 +4,10 @@ import type { Json } from "../../../core/kernel/json.ts"
 import { rowWords } from "../../../core/kernel/words.ts"
 import type { Actor, ConcurrentChange, Holding, OverwrittenValue, RowLabel, ValueDifference } from "./outcome.ts"
 
-/** What somebody else did between a command's recording and its refusal. Values are as answers give them. */
+/**
+ * What somebody else did between a command's recording and its refusal. Values are as answers give them, here and below;
+ * codes by their labels.
+ */
 export interface Change {
   readonly who: string | null
   readonly when: string
@@ -37,6 +40,13 @@ export interface Difference {
 }
 
 const rowText = (catalogue: Catalogue, row: RowLabel): string => rowWords(catalogue.table(row.table), row)
+/** A code by its label: `Dispatched` for the 2 of a unit's status. */
+const labelled = (catalogue: Catalogue, { table }: RowLabel, field: string | null, value: Json): Json => {
+  const type = field === null ? undefined : catalogue.table(table).columns[field]?.type
+  if (type === undefined || (type.kind !== "code" && type.kind !== "choice")) return value
+  const labels: { readonly [value: string]: string } = type.labels
+  return labels[String(value)] ?? value
+}
 const actorText = (actor: Actor | null): string | null => (actor === null ? null : (actor.name ?? `user ${actor.id}`))
 const holdingText = (catalogue: Catalogue, { quantity, by, from, to }: Holding): string =>
   `${quantity === null ? "" : `${quantity} by `}${rowText(catalogue, by)} from ${from} to ${to}`
@@ -50,16 +60,24 @@ export const changeInWords = (
   event,
   what: rowText(catalogue, row),
   field: holding === undefined ? field : "held_by",
-  from,
-  to: holding === undefined ? to : holdingText(catalogue, holding)
+  from: labelled(catalogue, row, field, from),
+  to: holding === undefined ? labelled(catalogue, row, field, to) : holdingText(catalogue, holding)
 })
 export const overwrittenInWords = (
   catalogue: Catalogue,
   { row, field, was, theirs, mine, actor, when }: OverwrittenValue
-): OverwrittenField => ({ what: rowText(catalogue, row), field, was, theirs, mine, who: actorText(actor), when })
+): OverwrittenField => ({
+  what: rowText(catalogue, row),
+  field,
+  was: labelled(catalogue, row, field, was),
+  theirs: labelled(catalogue, row, field, theirs),
+  mine: labelled(catalogue, row, field, mine),
+  who: actorText(actor),
+  when
+})
 export const differenceInWords = (catalogue: Catalogue, { row, field, here, there }: ValueDifference): Difference => ({
   what: rowText(catalogue, row),
   field,
-  here,
-  there
+  here: labelled(catalogue, row, field, here),
+  there: labelled(catalogue, row, field, there)
 })
