@@ -191,6 +191,10 @@ const errorOf = (failure: UndoFailure, given: string | undefined): CliError => {
           n === null || n === undefined ? "Agree on it, and set it by hand." : `Undo that first: flightcase undo ${n}.`
       })
     }
+    case "changed":
+      return new CliError(exit_codes.conflict, "It changed while it was looked at: nothing was taken back.", {
+        way_out: "Look at it anew: flightcase undo --plan."
+      })
     case "dependants":
       return new CliError(exit_codes.usage, "Other unsent commands build on it.", {
         errors: Object.fromEntries(failure.plan.dependants.map((one) => [`command ${one.n}`, [oneLine(one.summary)]])),
