@@ -116,7 +116,7 @@ const news_patience_millis = 3_000
 const redo = async (context: CommandContext, given: string | undefined): Promise<void> => {
   if (context.options.plan === true)
     throw usageError("There is no plan of --redo.", "flightcase undo takes it back again.")
-  tell(context, given, await (await context.device()).undo.redo(given))
+  tell(context, given, await inWords(context, await (await deviceWithNews(context)).undo.redo(given)))
 }
 
 const planLines = ({ dependants, steps }: UndoPlan): ReadonlyArray<string> => [

@@ -38,7 +38,8 @@ const added_columns = [
   "done text",
   "undoes text not null default '[]'",
   "unless_changed text",
-  "withdrawn_by text"
+  "withdrawn_by text",
+  "nothing_left integer not null default 0"
 ]
 /** The states of commands the server may still have to decide: no other copy of them exists. */
 const unsettled: ReadonlySet<unknown> = new Set(["pending", "rejected", "held"] satisfies ReadonlyArray<CommandState>)
@@ -128,6 +129,17 @@ const checkOnOpening = (db: DatabaseSync): void => {
   for (const row of db.prepare("select * from leases").all()) decodeLeaseRow(row)
   for (const row of db.prepare("select * from lease_requests").all()) decodeLeaseRequestRow(row)
 }
+/** Which commands take a command back, by what they take back; kept by the file itself, whichever release writes. */
+const openUndoings = (db: DatabaseSync): void => {
+  if (db.prepare("select 1 from sqlite_master where name = 'undoings_kept'").get() !== undefined) return
+  db.exec(`
+    create table if not exists undoings
+      (undone text not null, n integer not null, primary key (undone, n)) without rowid;
+    insert or ignore into undoings select value, n from commands, json_each(undoes) where undoes <> '[]';
+    create trigger if not exists undoings_kept after insert on commands when new.undoes <> '[]' begin
+      insert or ignore into undoings select value, new.n from json_each(new.undoes);
+    end;`)
+}
 const alone = ["begin immediate", "commit", "rollback"] as const
 const joined = ["savepoint part", "release part", "rollback to part; release part"] as const
 const openGuarded = (db: DatabaseSync, guarded: <A>(work: () => A) => A): OutboxTables => {
@@ -140,6 +152,7 @@ const openGuarded = (db: DatabaseSync, guarded: <A>(work: () => A) => A): Outbox
   )
   for (const column of added_columns)
     if (!present.has(column.slice(0, column.indexOf(" ")))) db.exec(`alter table commands add column ${column}`)
+  openUndoings(db)
   db.exec("create index if not exists commands_replaces on commands (replaces) where replaces is not null")
   checkOnOpening(db)
   const statements = new Map<string, StatementSync>()

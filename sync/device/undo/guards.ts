@@ -104,7 +104,11 @@ const holds = ({ rows }: Done, { column, key, table }: Expected): boolean => {
   if (row?.now === undefined || !(column in row.set)) return true
   return sameJson(row.now[column] ?? null, row.set[column] ?? null)
 }
-const eventsAfter = Effect.fnUntraced(function* (context: UndoContext, command: OutboxCommand, effects: DoneEffects) {
+export const eventsAfter = Effect.fnUntraced(function* (
+  context: UndoContext,
+  command: OutboxCommand,
+  effects: DoneEffects
+) {
   const store = yield* Store
   const streams = [...new Set((yield* eventsOf(command, effects, context.replica_id)).map(({ stream }) => stream))]
   const events = (yield* store.find(journal, { stream: streams }, { order: ["position"] })).filter(
@@ -114,7 +118,7 @@ const eventsAfter = Effect.fnUntraced(function* (context: UndoContext, command: 
   // Where its own events came as rows of a fill, all that is in the journal here is later.
   return events.filter(({ position }) => own === undefined || position > own.position)
 })
-const described = Effect.fnUntraced(function* (
+export const described = Effect.fnUntraced(function* (
   outbox: Outbox,
   event: StoredEvent | undefined,
   what: string,

@@ -8,7 +8,7 @@ import type { Store } from "../../../core/kernel/store/store.ts"
 import type { Viewer } from "../../../core/kernel/viewer.ts"
 import { instantOf } from "../../../core/values/time.ts"
 import { deedOf } from "../../../core/conflicts/intent.ts"
-import type { UndoRequest } from "../../../core/undo/compensation.ts"
+import { sentence, type UndoRequest } from "../../../core/undo/compensation.ts"
 import type { OutboxCommand } from "../outbox/command.ts"
 import type { Outbox } from "../outbox/outbox.ts"
 import type { LocalEffect, QueryResult, Replica } from "../replica/replica.ts"
@@ -88,6 +88,14 @@ export const named = async ({ outbox, run }: UndoParts, command: OutboxCommand):
 export const failed = (failure: UndoFailure): UndoResult => ({ ok: false, failure })
 /** What a step has where nothing more is to be said. */
 export const plain = { instead: null, requests: [], later: null, refusal: null, guard: null } as const
+
+export const insteadOf = ({ n }: Later): string =>
+  n === null ? "agree on it, and set it by hand" : `undo that first: flightcase undo ${n}`
+export const laterText = ({ field, n, what, when, who }: Later): string => {
+  const by = n !== null ? `command ${n} of this device` : (who ?? "somebody else")
+  const at = when === null ? "" : ` (${when})`
+  return sentence(`${what}${field === null ? "" : `: ${field.replaceAll("_", " ")}`} was changed since by ${by}${at}`)
+}
 
 /** Ends a transaction of which nothing is kept. */
 class Abandoned extends Error {

@@ -20,6 +20,8 @@ import {
   allOrNone,
   type DeviceUndo,
   failed,
+  insteadOf,
+  laterText,
   named,
   plain,
   type UndoFailure,
@@ -138,9 +140,6 @@ const refusedStep = (step: UndoStep, { body, status }: QueryResult, later: Later
     refusal: { status, message: text, errors: isJsonObject(errors) ? errors : {} }
   }
 }
-const insteadOf = ({ n }: Later): string =>
-  n === null ? "agree on it, and set it by hand" : `undo that first: flightcase undo ${n}`
-
 /** What takes back a command that left the device. */
 const compensating = Effect.fnUntraced(function* (
   parts: UndoParts,
@@ -185,12 +184,6 @@ const stepOf = (about: Omit<UndoStep, "way" | "says">, undoing: Undoing): UndoSt
         says: undoing.says,
         requests: undoing.requests
       }
-const laterText = ({ field, n, what, when, who }: Later): string => {
-  const by = n !== null ? `command ${n} of this device` : (who ?? "somebody else")
-  const at = when === null ? "" : ` (${when})`
-  return sentence(`${what}${field === null ? "" : `: ${field.replaceAll("_", " ")}`} was changed since by ${by}${at}`)
-}
-
 const carryOut = async (parts: UndoParts, plan: UndoPlan, with_dependants: boolean): Promise<UndoResult> => {
   if (plan.steps.some(({ way }) => way === "cannot")) return failed({ kind: "cannot", plan })
   if (plan.steps.some(({ way }) => way === "refused")) return failed({ kind: "refused", plan })
@@ -212,6 +205,7 @@ const carriedOut = Effect.fnUntraced(function* (
   // Another process may have sent one of them since it was looked at.
   if (withdrawn.length > 0 && !parts.outbox.withdraw([...new Set(withdrawn)], parts.run_id))
     return failed({ kind: "changed", plan })
+  parts.outbox.foundNothingLeft(plan.steps.filter(({ way }) => way === "nothing").map(({ id }) => id))
   return { ok: true, plan: { ...plan, steps }, recorded: recorded.map(({ n }) => n) }
 })
 /** What came of a step: the refusal that ended it, or what it says where a part was left out. */
