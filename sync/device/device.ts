@@ -220,9 +220,9 @@ const deviceOver = (parts: DeviceParts): Device => {
     bundleOut: async () => {
       await requireComplete()
       const { exportBundle } = await import("./bundle.ts")
-      return exportBundle(
-        { ...syncParts(), contentOf: (sha256) => contentOf(folder, sha256) },
-        new Date().toISOString()
+      // What is in it counts as sent: not while another process takes commands back.
+      return locked(lock_patience_millis, () =>
+        exportBundle({ ...syncParts(), contentOf: (sha256) => contentOf(folder, sha256) }, new Date().toISOString())
       )
     },
     bundleIn: async (text) => {
@@ -361,7 +361,7 @@ const undoOf = (
   return {
     list: (limit) => withUndo((undo) => undo.list(limit)),
     plan: (given) => withUndo((undo) => undo.plan(given)),
-    undo: (given, with_dependants) => withUndo((undo) => undo.undo(given, with_dependants)),
+    undo: (...asked) => withUndo((undo) => undo.undo(...asked)),
     redo: (given) => withUndo((undo) => undo.redo(given))
   }
 }

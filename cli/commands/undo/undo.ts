@@ -88,9 +88,11 @@ const inWords = async (context: CommandContext, result: UndoResult): Promise<Und
 
 const undo = async (context: CommandContext, given: string | undefined, flags: Flags): Promise<void> => {
   const device = await deviceWithNews(context)
-  const planned = await inWords(context, await device.undo.plan(given))
+  const asked = await device.undo.plan(given)
+  const planned = await inWords(context, asked)
   if (!planned.ok) throw errorOf(planned.failure, given)
   const { plan } = planned
+  const agreed = asked.ok ? asked.plan : undefined
   const stop = plan.steps.find(({ way }) => way === "cannot" || way === "refused")
   if (context.options.plan === true) {
     // A plan of what is refused ends as undoing would.
@@ -102,9 +104,10 @@ const undo = async (context: CommandContext, given: string | undefined, flags: F
     const { confirm } = await import("../../prompt.ts")
     if (!(await confirm(plan.dependants.length === 0 ? "Take it back?" : "Take all of it back?")))
       return context.note("Left as it is.")
-    return tell(context, given, await inWords(context, await device.undo.undo(given, true)))
+    return tell(context, given, await inWords(context, await device.undo.undo(given, true, agreed)))
   }
-  tell(context, given, await inWords(context, await device.undo.undo(given, flags["withDependants"] === true)))
+  const with_dependants = flags["withDependants"] === true
+  tell(context, given, await inWords(context, await device.undo.undo(given, with_dependants, agreed)))
 }
 /** What others did meanwhile counts: fetched where the server is near, otherwise looked at once it is sent. */
 const deviceWithNews = async (context: CommandContext): Promise<Device> => {

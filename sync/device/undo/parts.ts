@@ -60,7 +60,8 @@ export interface UndoListed extends UndoStep {
 export interface DeviceUndo {
   readonly list: (limit: number) => Promise<ReadonlyArray<UndoListed>>
   readonly plan: (given: string | undefined) => Promise<UndoResult>
-  readonly undo: (given: string | undefined, with_dependants: boolean) => Promise<UndoResult>
+  /** `agreed`: the plan a person has seen; nothing is done where undoing would do anything else by now. */
+  readonly undo: (given: string | undefined, with_dependants: boolean, agreed?: UndoPlan) => Promise<UndoResult>
   /** Records again what was undone. */
   readonly redo: (given: string | undefined) => Promise<UndoResult>
 }

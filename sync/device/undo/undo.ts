@@ -8,7 +8,7 @@ import type { Failure } from "../../../core/kernel/endpoint.ts"
 import { isJsonObject } from "../../../core/kernel/json.ts"
 import type { Store } from "../../../core/kernel/store/store.ts"
 import { instantOf } from "../../../core/values/time.ts"
-import { cannot, sentence, type Undoing } from "../../../core/undo/compensation.ts"
+import { cannot, sentence, type Undoing, type UndoRequest } from "../../../core/undo/compensation.ts"
 import { compensationOf } from "../../../core/undo/compensations.ts"
 import type { OutboxCommand } from "../outbox/command.ts"
 import { asAnswer } from "../answer.ts"
@@ -32,7 +32,7 @@ import {
   type UndoStep
 } from "./parts.ts"
 import { redo } from "./redo.ts"
-import { firstRefusal, requestOf } from "./tried.ts"
+import { firstRefusal, neededBy, requestOf } from "./tried.ts"
 
 export type { DeviceUndo, UndoFailure, UndoListed, UndoParts, UndoPlan, UndoResult, UndoStep } from "./parts.ts"
 
@@ -72,14 +72,28 @@ export const undoOver = (parts: UndoParts): DeviceUndo => {
           listed.push({ ...one, run: outbox.find(one.id)?.run ?? null })
       return listed
     },
-    undo: async (given, with_dependants) => {
-      const result = await planned(given)
-      return result.ok ? carryOut(parts, result.plan, with_dependants) : result
+    undo: async (given, with_dependants, agreed) => {
+      const result = agreed === undefined ? await planned(given) : await plannedAgain(parts, agreed)
+      return result.ok ? carryOut(parts, result.plan, with_dependants, agreed) : result
     },
     redo: (given) => redo(parts, given)
   }
 }
 
+/** The plan of today for the very commands of an earlier one, whatever was recorded since. */
+const plannedAgain = async (parts: UndoParts, agreed: UndoPlan): Promise<UndoResult> => {
+  const commands = agreed.steps.flatMap(({ id }) => parts.outbox.find(id) ?? [])
+  return commands.every((one) => isInEffect(one) && !isUndone(parts.outbox, one))
+    ? { ok: true, plan: await planOf(parts, commands), recorded: [] }
+    : failed({ kind: "changed", plan: agreed })
+}
+/** Whether two plans do the same. */
+const isSame = (one: UndoPlan, other: UndoPlan): boolean => {
+  const [first, second] = [one, other].map(({ dependants, steps }) =>
+    JSON.stringify([dependants.map(({ id }) => id), steps.map(({ id, requests, way }) => [id, way, requests])])
+  )
+  return first === second
+}
 const planOf = async (parts: UndoParts, commands: ReadonlyArray<OutboxCommand>): Promise<UndoPlan> => {
   const all = new Set(commands.map(({ id }) => id))
   const steps = await triedOut(parts, await stepsOf(parts, commands, all), all)
@@ -184,9 +198,15 @@ const stepOf = (about: Omit<UndoStep, "way" | "says">, undoing: Undoing): UndoSt
         says: undoing.says,
         requests: undoing.requests
       }
-const carryOut = async (parts: UndoParts, plan: UndoPlan, with_dependants: boolean): Promise<UndoResult> => {
+const carryOut = async (
+  parts: UndoParts,
+  plan: UndoPlan,
+  with_dependants: boolean,
+  agreed: UndoPlan | undefined
+): Promise<UndoResult> => {
   if (plan.steps.some(({ way }) => way === "cannot")) return failed({ kind: "cannot", plan })
   if (plan.steps.some(({ way }) => way === "refused")) return failed({ kind: "refused", plan })
+  if (agreed !== undefined && !isSame(agreed, plan)) return failed({ kind: "changed", plan })
   if (plan.dependants.length > 0 && !with_dependants) return failed({ kind: "dependants", plan })
   return allOrNone(parts, carriedOut(parts, plan))
 }
@@ -214,8 +234,8 @@ interface Compensated {
   readonly left?: string
 }
 /**
- * Records the requests of a step, each building on the one before: the server decides none after a refused one. A
- * refusal ends it, unless the step says what it is without that part.
+ * Records the requests of a step, each building on the one before: the server decides none after a refused one, but
+ * for parts that may be left out. A refusal ends it, unless the step says what it is without that part.
  */
 const compensate = Effect.fnUntraced(function* (
   { catalogue, outbox, replica }: UndoParts,
@@ -223,6 +243,7 @@ const compensate = Effect.fnUntraced(function* (
   recorded: Array<OutboxCommand>
 ): Effect.fn.Return<Compensated, Failure, Store | CommandRuntime> {
   const made: Array<OutboxCommand | undefined> = []
+  const kept: Array<{ readonly request: UndoRequest; readonly command: OutboxCommand }> = []
   let left: string | undefined
   for (const one of step.requests) {
     const { otherwise } = one
@@ -231,7 +252,7 @@ const compensate = Effect.fnUntraced(function* (
       continue
     }
     const ids = made.map((command) => command?.ids)
-    const before = made.findLast((command) => command !== undefined)
+    const before = neededBy(one, kept)
     const again: Rerecording = {
       ids: {},
       undoes: [step.id],
@@ -243,7 +264,9 @@ const compensate = Effect.fnUntraced(function* (
     if (answer.status >= 400) left = `${sentence(otherwise ?? "")} ${messageOf(answer)}`
     const command = answer.command === undefined ? undefined : outbox.find(answer.command.id)
     made.push(command)
-    if (command !== undefined) recorded.push(command)
+    if (command === undefined) continue
+    kept.push({ request: one, command })
+    recorded.push(command)
   }
   return left === undefined ? {} : { left }
 })
