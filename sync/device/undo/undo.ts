@@ -20,7 +20,18 @@ import type { QueryResult, Replica, Rerecording } from "../replica/replica.ts"
 import { refusedOf } from "../resolutions/ways-out.ts"
 import { doneOf, undoContext } from "./facts.ts"
 import { guardOf, type Later, laterChange, latestChange, type UndoGuard } from "./guards.ts"
-import { isInEffect, isUndone, isUnsent, lastRun, lastUndone, redoable, undoable, undoersOf } from "./history.ts"
+import {
+  isInEffect,
+  isUndone,
+  isUnsent,
+  lastRun,
+  lastUndone,
+  redoable,
+  refusedRedoOf,
+  refusedUndoerOf,
+  undoable,
+  undoersOf
+} from "./history.ts"
 import { firstRefusal, requestOf } from "./tried.ts"
 
 interface Named {
@@ -108,6 +119,8 @@ const chosen = async (
   }
   const command = outbox.byIdOrNumber(given)
   if (command === undefined) return { kind: "unknown" }
+  // Of an undo of which a part was refused, the rest is in effect: that is settled as the conflict it is.
+  if (isInEffect(command) && refusedUndoerOf(outbox, command) !== undefined) return [command]
   if (isUndone(outbox, command)) return { kind: "undone", command: await named(parts, command) }
   if (command.state === "rejected" || command.state === "held")
     return { kind: "conflict", command: await named(parts, command) }
@@ -158,14 +171,23 @@ const stepsOf = async (
   const steps: Array<UndoStep> = []
   for (const command of commands) {
     const about = { ...(await named(parts, command)), ...plain }
+    const undoer = refusedUndoerOf(parts.outbox, command)
     steps.push(
-      isUnsent(parts.outbox, command)
-        ? { ...about, way: "withdraw", says: "It was not sent yet: it is withdrawn." }
-        : await parts.run(compensating(parts, command, about, with_it))
+      undoer !== undefined
+        ? inConflict(about, undoer)
+        : isUnsent(parts.outbox, command)
+          ? { ...about, way: "withdraw", says: "It was not sent yet: it is withdrawn." }
+          : await parts.run(compensating(parts, command, about, with_it))
     )
   }
   return steps
 }
+const inConflict = (about: Omit<UndoStep, "way" | "says">, { n }: OutboxCommand): UndoStep => ({
+  ...about,
+  way: "refused",
+  says: `Undoing it was refused by the server, and waits as command ${n}.`,
+  instead: `settle that: flightcase sync resolve ${n}`
+})
 const plain = { instead: null, requests: [], later: null, refusal: null, guard: null } as const
 
 /** The same steps, of which the first that the rules refuse says so; nothing is tried where one is refused anyway. */
@@ -343,6 +365,8 @@ const redo = async (parts: UndoParts, given: string | undefined): Promise<UndoRe
     return failed(
       command === undefined ? { kind: "nothing" } : { kind: "settled", command: await named(parts, command) }
     )
+  const refused = wanted.flatMap((one) => refusedRedoOf(outbox, one) ?? [])[0]
+  if (refused !== undefined) return failed({ kind: "conflict", command: await named(parts, refused) })
   const recorded: Array<OutboxCommand> = []
   for (const one of [...wanted].reverse()) {
     const request = commandRequest(outbox, withIdsOfToday(parts, one), one.payload.body)
