@@ -63,4 +63,29 @@ describe.each(engines)("an order refused for goods that are short, on %s", (engi
     expect(await device.status()).toMatchObject({ pending: 0, conflicts: 1 })
     expect(await ask("GET", `/opportunities/${mine}`)).toEqual(before)
   })
+
+  it.each([
+    { asked: [2, 2], kept: ["2.00", "1.00"], says: "1 × Robe besides the 2 of the other lines" },
+    { asked: [3, 3], kept: ["3.00"], says: "no more Robe than the 3 of the other lines" }
+  ])("asks for the three there are where its lines want $asked", async ({ asked, kept, says }) => {
+    const robe = await product("Robe", 6)
+    const path = await quotation(
+      12,
+      asked.map((quantity) => [robe, quantity] as const)
+    )
+    const conflict = await refused(path, () => order(12, [[robe, 3]]))
+    expect(conflict.ways_out).toMatchObject([
+      {
+        way: "reduce",
+        command: "flightcase sync resolve 1 --reduce-to free",
+        says: `ask for what is free, ${says}, and record it again`
+      },
+      { way: "dates" },
+      { way: "drop" }
+    ])
+    expect(await device.resolve(conflict.id, { reduce_to: "free" })).toMatchObject({ status: 200 })
+    expect(await device.sync()).toMatchObject({ rejected: 0, conflicts: 0 })
+    const settled = (await at("GET", `${path}?include=items`)).opportunity
+    expect([settled.state, settled.items.map((one: any) => one.quantity)]).toEqual([2, kept])
+  })
 })
