@@ -60,7 +60,7 @@ const list = async (context: CommandContext, flags: Flags): Promise<void> => {
         n: one.n,
         when: one.issued_at,
         what: one.summary,
-        way: one.refusal === null ? wayTexts[one.way] : "refused",
+        way: one.way === "refused" && (one.refusal !== null || one.later === null) ? "refused" : wayTexts[one.way],
         says: meaning(one)
       })),
       context.terminal
@@ -166,11 +166,9 @@ const errorOf = (failure: UndoFailure, given: string | undefined): CliError => {
         way_out: `flightcase undo --redo ${failure.command.n} records it again.`
       })
     case "conflict":
-      return new CliError(
-        exit_codes.conflict,
-        `The server refused command ${failure.command.n}: there is nothing to take back.`,
-        { way_out: `flightcase sync resolve ${failure.command.n} settles it.` }
-      )
+      return new CliError(exit_codes.conflict, `The server refused command ${failure.command.n}: it has no effect.`, {
+        way_out: `flightcase sync resolve ${failure.command.n} settles it.`
+      })
     case "settled":
       return new CliError(
         exit_codes.invalid,
@@ -187,11 +185,10 @@ const errorOf = (failure: UndoFailure, given: string | undefined): CliError => {
     case "refused": {
       const { errors, first } = plannedErrors(failure.plan, ["refused"])
       if (first?.refusal) return refusedByRules(first, first.refusal)
-      const n = first?.later?.n
+      const instead = first?.instead ?? null
       return new CliError(exit_codes.conflict, first?.says ?? "It was changed since.", {
         errors,
-        way_out:
-          n === null || n === undefined ? "Agree on it, and set it by hand." : `Undo that first: flightcase undo ${n}.`
+        way_out: instead === null ? undefined : `${instead.charAt(0).toUpperCase()}${instead.slice(1)}.`
       })
     }
     case "changed":

@@ -14,6 +14,9 @@ export const isCompensation = (outbox: Outbox, { undoes }: OutboxCommand): boole
 /** The commands that take it back and are in effect. */
 export const undoersOf = (outbox: Outbox, { id }: OutboxCommand): ReadonlyArray<OutboxCommand> =>
   outbox.undoersOf(id).filter(isInEffect)
+/** What was to take it back, and was refused: it waits for a person (`sync resolve`). */
+export const refusedUndoerOf = (outbox: Outbox, { id }: OutboxCommand): OutboxCommand | undefined =>
+  outbox.undoersOf(id).find(({ state }) => state === "rejected" || state === "held")
 export const isUndone = (outbox: Outbox, command: OutboxCommand): boolean =>
   command.state === "withdrawn" || undoersOf(outbox, command).length > 0
 /** What a command became when it was recorded once more, if only for a while: that is what is redone next. */
@@ -37,6 +40,12 @@ export const redone = (outbox: Outbox): ReadonlyArray<readonly [first: OutboxCom
     .latest(searched_max)
     .filter((one) => !isCompensation(outbox, one) && isUndone(outbox, one) && isRedone(outbox, one))
     .map((one) => [one, redoneAs(outbox, one)] as const)
+
+/** What was to record it once more, and was refused. */
+export const refusedRedoOf = (outbox: Outbox, command: OutboxCommand): OutboxCommand | undefined =>
+  (command.state === "withdrawn" ? [command] : undoersOf(outbox, command)).flatMap(
+    (one) => refusedUndoerOf(outbox, one) ?? []
+  )[0]
 
 /** How far back a search goes. */
 const searched_max = 2_000

@@ -18,7 +18,16 @@ import { commandRequest, isRefusal } from "../recovery/lost-rows.ts"
 import type { QueryResult, Rerecording } from "../replica/replica.ts"
 import { doneOf, eventsOf, type UndoContext, undoContext } from "./facts.ts"
 import { described, eventsAfter, type Later, type UndoGuard } from "./guards.ts"
-import { isCompensation, isUndone, lastUndone, redoable, redone, redoneAs, undoersOf } from "./history.ts"
+import {
+  isCompensation,
+  isUndone,
+  lastUndone,
+  redoable,
+  redone,
+  redoneAs,
+  refusedRedoOf,
+  undoersOf
+} from "./history.ts"
 import {
   allOrNone,
   failed,
@@ -41,6 +50,8 @@ export const redo = async (parts: UndoParts, given: string | undefined): Promise
     return failed(
       command === undefined ? { kind: "nothing" } : { kind: "settled", command: await named(parts, command) }
     )
+  const refused = wanted.flatMap((one) => refusedRedoOf(outbox, one) ?? [])[0]
+  if (refused !== undefined) return failed({ kind: "conflict", command: await named(parts, refused) })
   const steps: Array<UndoStep> = []
   for (const one of wanted)
     steps.push({ ...(await named(parts, one)), ...plain, way: "nothing", says: "Recorded again." })

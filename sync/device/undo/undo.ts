@@ -15,7 +15,7 @@ import { asAnswer } from "../answer.ts"
 import type { QueryResult, Rerecording } from "../replica/replica.ts"
 import { doneOf, undoContext } from "./facts.ts"
 import { guardOf, type Later, laterChange, latestChange } from "./guards.ts"
-import { isInEffect, isUndone, isUnsent, lastRun, undoable } from "./history.ts"
+import { isInEffect, isUndone, isUnsent, lastRun, refusedUndoerOf, undoable } from "./history.ts"
 import {
   allOrNone,
   type DeviceUndo,
@@ -48,6 +48,8 @@ const chosen = async (
   }
   const command = outbox.byIdOrNumber(given)
   if (command === undefined) return { kind: "unknown" }
+  // Of an undo of which a part was refused, the rest is in effect: that is settled as the conflict it is.
+  if (isInEffect(command) && refusedUndoerOf(outbox, command) !== undefined) return [command]
   if (isUndone(outbox, command)) return { kind: "undone", command: await named(parts, command) }
   if (command.state === "rejected" || command.state === "held")
     return { kind: "conflict", command: await named(parts, command) }
@@ -83,7 +85,9 @@ export const undoOver = (parts: UndoParts): DeviceUndo => {
 /** The plan of today for the very commands of an earlier one, whatever was recorded since. */
 const plannedAgain = async (parts: UndoParts, agreed: UndoPlan): Promise<UndoResult> => {
   const commands = agreed.steps.flatMap(({ id }) => parts.outbox.find(id) ?? [])
-  return commands.every((one) => isInEffect(one) && !isUndone(parts.outbox, one))
+  const isLeft = (one: OutboxCommand): boolean =>
+    !isUndone(parts.outbox, one) || refusedUndoerOf(parts.outbox, one) !== undefined
+  return commands.every((one) => isInEffect(one) && isLeft(one))
     ? { ok: true, plan: await planOf(parts, commands), recorded: [] }
     : failed({ kind: "changed", plan: agreed })
 }
@@ -112,14 +116,23 @@ const stepsOf = async (
   const steps: Array<UndoStep> = []
   for (const command of commands) {
     const about = { ...(await named(parts, command)), ...plain }
+    const undoer = refusedUndoerOf(parts.outbox, command)
     steps.push(
-      isUnsent(parts.outbox, command)
-        ? { ...about, way: "withdraw", says: "It was not sent yet: it is withdrawn." }
-        : await parts.run(compensating(parts, command, about, with_it))
+      undoer !== undefined
+        ? inConflict(about, undoer)
+        : isUnsent(parts.outbox, command)
+          ? { ...about, way: "withdraw", says: "It was not sent yet: it is withdrawn." }
+          : await parts.run(compensating(parts, command, about, with_it))
     )
   }
   return steps
 }
+const inConflict = (about: Omit<UndoStep, "way" | "says">, { n }: OutboxCommand): UndoStep => ({
+  ...about,
+  way: "refused",
+  says: `Undoing it was refused by the server, and waits as command ${n}.`,
+  instead: `settle that: flightcase sync resolve ${n}`
+})
 
 /** The same steps, of which the first that the rules refuse says so; nothing is tried where one is refused anyway. */
 const triedOut = async (
