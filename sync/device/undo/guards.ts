@@ -98,11 +98,15 @@ export const guardOf = Effect.fnUntraced(function* (
   const streams = (yield* eventsOf(command, effects, context.replica_id)).map(({ stream }) => stream)
   return { streams: [...new Set(streams)], rows }
 })
-/** A row that is gone holds nothing any more: the rules say what that means. */
+/**
+ * What the command did not set is as it was before. A row that is gone holds nothing any more: the rules say what that
+ * means.
+ */
 const holds = ({ rows }: Done, { column, key, table }: Expected): boolean => {
   const row = rows.find((one) => one.table === table && one.key === key)
-  if (row?.now === undefined || !(column in row.set)) return true
-  return sameJson(row.now[column] ?? null, row.set[column] ?? null)
+  const left = { ...row?.before, ...row?.set }
+  if (row?.now === undefined || !(column in left)) return true
+  return sameJson(row.now[column] ?? null, left[column] ?? null)
 }
 const eventsAfter = Effect.fnUntraced(function* (context: UndoContext, command: OutboxCommand, effects: DoneEffects) {
   const store = yield* Store

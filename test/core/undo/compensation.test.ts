@@ -165,8 +165,23 @@ describe("units and counts", () => {
     ])
   })
   it("are expected to stand where the command left them", () => {
+    const row = { table: "asset_assignments", key: 8 }
     const prepared = changed("asset_assignments", 8, { before: unit(0), set: { status: 1 }, now: unit(1) })
-    expect(scanned([prepared])).toMatchObject({ expects: [{ table: "asset_assignments", key: 8, column: "status" }] })
+    expect(scanned([prepared])).toMatchObject({ expects: [{ ...row, column: "status" }] })
+    expect(scanned([made("asset_assignments", 8, unit(0))])).toMatchObject({
+      expects: ["status", "stock_level_id", "container_stock_level_id"].map((column) => ({ ...row, column }))
+    })
+  })
+  it("keep the status that others gave a unit another went instead of, which nobody may have moved", () => {
+    const substituted = changed("asset_assignments", 8, {
+      before: unit(0),
+      set: { stock_level_id: 6 },
+      now: unit(2, { stock_level_id: 6 })
+    })
+    expect(asked(scanned([substituted]))).toEqual([
+      ["opportunities.move_asset", { ...place, asset: 8 }, { action: "substitute", stock_level_id: 5 }]
+    ])
+    expect(scanned([substituted])).toMatchObject({ expects: [{ column: "status" }, { column: "stock_level_id" }] })
   })
   it("are what a scan in was about, which names no order", () => {
     const row = changed("asset_assignments", 8, { before: unit(2), set: { status: 3 }, now: unit(3) })
