@@ -142,8 +142,7 @@ const currencyOf = (field: Field | undefined): string | undefined =>
 
 /** An update is taken back by the same update with the values of before, unless somebody else set them since. */
 export const backToBefore: Compensation = (done) => {
-  const [param] = Object.keys(done.endpoint.params).slice(-1)
-  const row = param === undefined ? undefined : rowOfParam(done, param)
+  const row = lastOfPath(done)
   if (row?.before === undefined) return unknown_before
   return putBack(done, row, Object.keys(done.body))
 }
@@ -196,19 +195,38 @@ export const deleteMade =
 const paramsFor = (endpoint: Endpoint, { params }: Done): { readonly [name: string]: string } =>
   Object.fromEntries(Object.entries(params).filter(([name]) => name in endpoint.params))
 
-/** The opposite of a command, which takes the same path and no body. */
+/** These columns of a row as the command left them: of those that it set. */
+export const asSet = (row: ChangedRow | undefined, ...columns: ReadonlyArray<string>): ReadonlyArray<Expected> =>
+  row === undefined
+    ? []
+    : columns.filter((column) => column in row.set).map((column) => ({ table: row.table, key: row.key, column }))
+/** What the path names last, as it was. */
+const lastOfPath = (done: Done): ChangedRow | undefined => {
+  const param = Object.keys(done.endpoint.params).at(-1)
+  return param === undefined ? undefined : rowOfParam(done, param)
+}
+/** The opposite of a command, which takes the same path and no body, while these columns are as it set them. */
 export const opposite =
-  (name: string, word: string): Compensation =>
+  (name: string, word: string, ...columns: ReadonlyArray<string>): Compensation =>
   (done) =>
-    requests([{ name, params: done.params }], `${subjectOf(done)} ${word}`)
+    requests([{ name, params: done.params }], `${subjectOf(done)} ${word}`, {
+      expects: asSet(lastOfPath(done), ...columns)
+    })
+/** What was restored is deleted again, unless others have worked on it since. */
+export const deleteRestored =
+  (name: string): Compensation =>
+  (done) => {
+    const row = lastOfPath(done)
+    const untouched = row === undefined ? [] : [row]
+    return requests([{ name, params: done.params }], `${subjectOf(done)} deleted again`, { untouched })
+  }
 
 /** What was deleted for good is made again with its values, under an id of its own. */
 export const makeAgain =
   (name: string): Compensation =>
   (done, catalogue) => {
     const endpoint = catalogue.endpoint(name)
-    const param = Object.keys(done.endpoint.params).at(-1)
-    const row = param === undefined ? undefined : rowOfParam(done, param)
+    const row = lastOfPath(done)
     if (endpoint === undefined || row?.before === undefined) return unknown_before
     const with_it = done.rows.filter((one) => one !== row && isLostWith(one, row))
     if (with_it.length > 0)
