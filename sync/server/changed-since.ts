@@ -17,14 +17,8 @@ import { calledRow } from "../../core/undo/called.ts"
 import { users } from "../../core/users/schema.ts"
 import { commandDecided } from "../protocol/events.ts"
 import { type Redaction, redactionFor } from "../protocol/redaction.ts"
-import { rowKey, type RowTouch, touchesOf } from "../protocol/touches.ts"
+import { columnOf, rowKey, type RowTouch, touchesOf, type WatchedChange, watching } from "../protocol/touches.ts"
 import type { UnlessChanged, WireCommand, WireError } from "../protocol/wire.ts"
-
-/** A change that the sender says must not have been, and the column that counts; none: the row as a whole. */
-interface Change {
-  readonly touch: RowTouch
-  readonly column: string | undefined
-}
 
 export const changedSince = Effect.fnUntraced(function* (
   replica_id: number,
@@ -37,33 +31,36 @@ export const changedSince = Effect.fnUntraced(function* (
   const own = endpoint?.kind === "command" ? streamsOfCommand(endpoint, payload.params, payload.body) : []
   // Whoever is about to change the same rows comes before this look, or after this command, which waits for no more.
   yield* lockFirst([...own, ...unless_changed.streams])
-  const columns = new Map(Object.entries(unless_changed.rows))
-  const changeOf = (event: Parameters<typeof touchesOf>[1], recorded_at: string): Change | undefined => {
-    for (const touch of touchesOf({ catalogue }, event, recorded_at)) {
-      const wanted = columns.get(rowKey(touch))
-      const column = wanted?.find((one) => one in touch.columns)
-      if (wanted !== undefined && (wanted.length === 0 || column !== undefined)) return { touch, column }
-    }
-    return undefined
-  }
+  const look = watching(catalogue, unless_changed.rows)
   for (const event of yield* eventsOfOthers(replica_id, unless_changed)) {
-    if (changeOf(event, event.recorded_at) === undefined) continue
+    const change = look(event, event.recorded_at)
+    if (change === undefined || event.position <= unless_changed.since || event.replica_id === replica_id) continue
     const redaction = redactionFor(catalogue, viewer, replica_id)
     const told = redaction.see(event)
-    const seen = told === undefined ? undefined : changeOf({ stream: event.stream, ...told }, event.recorded_at)
-    return refusal((yield* described(redaction, event, seen)) ?? "what it changed was changed since")
+    const seen =
+      told === undefined ? [] : touchesOf({ catalogue }, { stream: event.stream, ...told }, event.recorded_at)
+    const is_seen = seen.some((touch) => isTouchOf(touch, change))
+    return refusal(
+      (is_seen ? yield* described(redaction, event, change) : undefined) ?? "what it changed was changed since"
+    )
   }
   return undefined
 })
+/** Whether what a reader is told of an event shows this change. */
+const isTouchOf = (touch: RowTouch, { by, watched }: WatchedChange): boolean =>
+  rowKey(touch) === rowKey(by) && (watched === undefined || columnOf(watched) in touch.columns)
 
-const eventsOfOthers = Effect.fnUntraced(function* (replica_id: number, { since, streams }: UnlessChanged) {
+/** Those that came since; all where single values of documents are asked for, which follow from those before. */
+const eventsOfOthers = Effect.fnUntraced(function* (replica_id: number, { rows, since, streams }: UnlessChanged) {
   const store = yield* Store
+  const all = Object.values(rows).some((values) => values.some((one) => one !== columnOf(one)))
   const found: Array<number> = []
   for (const some of chunked([...new Set(streams)], 5_000)) {
     const { bind, values } = bindings(store.dialect)
     const rows = yield* store.run<{ position: number }>(
-      `select position from journal where stream in (${some.map(bind).join(", ")}) and position > ${bind(since)} ` +
-        `and (replica_id is null or replica_id <> ${bind(replica_id)}) and type <> ${bind(commandDecided.type)}`,
+      `select position from journal where stream in (${some.map(bind).join(", ")}) and type <> ` +
+        bind(commandDecided.type) +
+        (all ? "" : ` and position > ${bind(since)} and (replica_id is null or replica_id <> ${bind(replica_id)})`),
       values
     )
     for (const { position } of rows) found.push(Number(position))
@@ -76,20 +73,18 @@ const eventsOfOthers = Effect.fnUntraced(function* (replica_id: number, { since,
 const described = Effect.fnUntraced(function* (
   redaction: Redaction,
   { actor_id, recorded_at }: StoredEvent,
-  change: Change | undefined
+  { key: id, table, watched }: WatchedChange
 ) {
-  if (change === undefined) return undefined
-  const { column, touch } = change
   const store = yield* Store
-  const key = touch.table.key === "id" ? Number(touch.key) : String(touch.key)
-  const row = yield* store.get(touch.table, key)
-  const shown = row === undefined ? undefined : redaction.row(touch.table, row)
+  const key = table.key === "id" ? Number(id) : String(id)
+  const row = yield* store.get(table, key)
+  const shown = row === undefined ? undefined : redaction.row(table, row)
   if (row !== undefined && shown === undefined) return undefined
   const actor = actor_id === null ? undefined : yield* store.get(users, actor_id)
   const name = actor === undefined ? undefined : redaction.row(users, actor)?.["name"]
   const who = typeof name === "string" && name !== "" ? name : "somebody else"
-  const called = calledRow(touch.table, key, shown === undefined ? undefined : { ...shown })
-  const what = `${called}${column === undefined ? "" : `: ${column.replaceAll("_", " ")}`}`
+  const called = calledRow(table, key, shown === undefined ? undefined : { ...shown })
+  const what = `${called}${watched === undefined ? "" : `: ${columnOf(watched).replaceAll("_", " ")}`}`
   return `${what} was changed since by ${who} (${recorded_at})`
 })
 const refusal = (what: string): WireError => {

@@ -90,3 +90,77 @@ describe("what is sent and taken back later", () => {
     expect((await business.ask("GET", `containers/${id}`)).body.container).toMatchObject({ notes: "theirs" })
   })
 })
+
+describe("what others worked on since", () => {
+  const { business, filled, make } = businessOfEachTest("sqlite")
+  const dates = { starts_at: "2030-12-03T09:00:00.000Z", ends_at: "2030-12-05T17:00:00.000Z" }
+  const undone = async (device: Filled, n: string) => {
+    const result = await undoOf(device).undo(n, false)
+    expect(result, JSON.stringify(result)).toMatchObject({ ok: true })
+    return device.sync()
+  }
+  const quoted = async (device: Filled, subject: string) => {
+    const { id } = (await device.ask("POST", "opportunities", { subject, store_id: 1, ...dates })).body.opportunity
+    return { id: id as number, n: String(device.outbox.lastN()) }
+  }
+
+  it("is not an order that another one took the goods from", async () => {
+    const { id: item_id } = await make("products", { name: "Head", stock_method: 2 })
+    await make("stock_levels", { product_id: item_id, store_id: 1, asset_number: "MH-1" })
+    const line = { name: "Head", item_id, quantity: 1 }
+    const device = await filled()
+    const known = await quoted(device, "Gala")
+    const unknown = await quoted(device, "Fair")
+    for (const { id } of [known, unknown]) {
+      await device.ask("POST", `opportunities/${id}/items`, line)
+      await device.ask("POST", `opportunities/${id}/convert_to_quotation`)
+    }
+    expect(await device.sync()).toMatchObject({ rejected: 0 })
+    const { id } = await make("opportunities", { subject: "Theirs", store_id: 1, ...dates })
+    await make(`opportunities/${id}/items`, line)
+    await make(`opportunities/${id}/convert_to_quotation`, {})
+    await make(`opportunities/${id}/convert_to_order`, {})
+    for (const one of [known, unknown])
+      expect((await business.ask("GET", `opportunities/${one.id}`)).body.opportunity.has_shortage).toBe(true)
+    expect(await undone(device, unknown.n)).toMatchObject({ rejected: 0, pending: 0 })
+    expect(await undone(device, known.n)).toMatchObject({ rejected: 0, pending: 0 })
+    for (const one of [known, unknown]) expect((await business.ask("GET", `opportunities/${one.id}`)).status).toBe(404)
+  })
+  it("is an order that somebody added a line to", async () => {
+    const device = await filled()
+    const { id, n } = await quoted(device, "Gala")
+    await device.sync()
+    await make(`opportunities/${id}/items`, { name: "By hand", quantity: 1, item_type: "service" })
+    expect(await undone(device, n)).toMatchObject({ accepted: 0, rejected: 1 })
+    expect(await undoOf(device).plan(n)).toMatchObject({
+      plan: { steps: [{ way: "refused", later: { who: "Owner", field: null } }] }
+    })
+  })
+  it("of custom fields is the one field, not its neighbours", async () => {
+    for (const name of ["a", "b"]) await make("custom_fields", { name, module_type: "Product", field_type: 0 })
+    const { id } = await make("products", { name: "Lamp" })
+    const set = (custom_fields: object) => business.must("PUT", `products/${id}`, { custom_fields })
+    const fields = async () => (await business.ask("GET", `products/${id}`)).body.product.custom_fields
+    const device = await filled()
+    const mine = async () => {
+      await device.ask("PUT", `products/${id}`, { custom_fields: { a: "mine" } })
+      expect(await device.sync()).toMatchObject({ rejected: 0 })
+      return String(device.outbox.lastN())
+    }
+    const known = await mine()
+    await set({ b: "theirs" })
+    await device.sync()
+    expect(await undone(device, known)).toMatchObject({ rejected: 0 })
+    const unknown = await mine()
+    await set({ b: "theirs too" })
+    expect(await undone(device, unknown)).toMatchObject({ rejected: 0 })
+    expect(await fields()).toMatchObject({ a: null, b: "theirs too" })
+    const refused = await mine()
+    await set({ a: "theirs" })
+    expect(await undone(device, refused)).toMatchObject({ accepted: 0, rejected: 1 })
+    expect(await undoOf(device).plan(refused)).toMatchObject({
+      plan: { steps: [{ way: "refused", later: { who: "Owner", field: "custom_fields" } }] }
+    })
+    expect(await fields()).toMatchObject({ a: "theirs" })
+  })
+})
