@@ -118,6 +118,15 @@ const dayNamed = (name: string, time: string | undefined, zone: string, now: num
   }
   return /^\d{4}-\d{2}-\d{2}$/.test(name) && dayExists(name) ? name : undefined
 }
+/**
+ * The moment from which a weekday is counted, in milliseconds: of an end, the begin where that is later, so that
+ * `--from fri --to mon` is a weekend on every day of the week. `next mon` and all else is counted from now.
+ */
+export const countedFrom = (text: string, begins: string | undefined, now: number = Date.now()): number => {
+  const [word = ""] = text.trim().toLowerCase().split(/\s/)
+  const is_weekday = weekday_words.test(word)
+  return begins === undefined || !is_weekday ? now : Math.max(now, Date.parse(begins) || now)
+}
 const weekdayOf = (day: string): number => new Date(`${day}T00:00:00Z`).getUTCDay()
 
 const withOffset = (instant: number, zone: string): string => {
@@ -170,14 +179,18 @@ export const understood = (typed: Typed, zone: string, flag: string): string | u
     ? `${word} ${dayText(typed.day)}, end of day, ${zone}`
     : `${word} ${momentText(typed.at, zone)}, ${zone}`
 }
-/** `parseMomentIn`, which also says on standard error how it understood what was not typed out. */
+/**
+ * `parseMomentIn`, which also says on standard error how it understood what was not typed out. `begins`: of an end, when
+ * what ends begins, as it is sent.
+ */
 export const readMoment = (
   context: { readonly note: (text: string) => void },
   text: string,
   zone: string,
-  flag: string
+  flag: string,
+  begins?: string
 ): string => {
-  const typed = typedMoment(text, zone, flag)
+  const typed = typedMoment(text, zone, flag, countedFrom(text, begins))
   const words = understood(typed, zone, flag)
   if (words !== undefined) context.note(`${flag}: ${words}`)
   return typed.at

@@ -1,5 +1,5 @@
 /** The error for a refused request; where goods are short, with the commands that lead out of it. */
-import { type AskFacts, shortageWays, type WayOut } from "../core/conflicts/ways.ts"
+import type { AskFacts, WayOut } from "../core/conflicts/ways.ts"
 import { isJsonObject } from "../core/kernel/json.ts"
 import { numberText } from "../core/values/short-text.ts"
 import type { Request } from "../core/kernel/endpoint.ts"
@@ -27,6 +27,7 @@ export const refusalOf = async (context: Asked, asked: Asking, answer: QueryResu
 
 const waysText = async ({ request, terminal }: Asked, id: number): Promise<string | undefined> => {
   const facts: AskFacts = ({ body, method, path, query }) => request({ method, path, query, body })
+  const { shortageWays } = await import("../core/conflicts/ways.ts")
   const ways = await shortageWays(facts, id)
   if (ways.length === 0) return undefined
   const { body } = await request({ method: "GET", path: `/api/v1/opportunities/${id}` })

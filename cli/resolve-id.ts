@@ -3,6 +3,7 @@ import type { JsonObject } from "../core/kernel/json.ts"
 import type { Query } from "../core/kernel/query.ts"
 import { codeForms, readCode } from "../core/scanning/read-code.ts"
 import { nearest } from "../core/values/nearest.ts"
+import { spokenNumber } from "../core/values/short-text.ts"
 import { objectBody, rowIn, rowsIn } from "./answers.ts"
 import type { CommandContext } from "./context.ts"
 import { CliError, exit_codes, usageError } from "./exit-codes.ts"
@@ -116,7 +117,11 @@ export const namesStartingWith = async (
   const listed = async (query: Query): Promise<ReadonlyArray<JsonObject>> =>
     rowsIn(await context.read(path, [...query, ["per_page", String(names_max)], ["sort", "-created_at"]]), plural)
   const namesOf = (row: JsonObject): ReadonlyArray<string> =>
-    by.map((column) => row[column]).filter((name): name is string => typeof name === "string" && name !== "")
+    by.flatMap((column) => {
+      const name = row[column]
+      // Numbers are shown and typed without the zeros before them.
+      return typeof name !== "string" || name === "" ? [] : [column === "number" ? spokenNumber(name) : name]
+    })
   if (beginning === "") return (await listed([])).map((row) => namesOf(row)[0] ?? String(row["id"]))
   const found = await Promise.all([
     ...by.map((column) => listed([[`q[${column}_start]`, beginning]])),

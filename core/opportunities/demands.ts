@@ -222,13 +222,24 @@ type StockFacts = Pick<DecisionState, "opportunity" | "snapshots" | "touched_lin
 const snapshotsWith = (state: StockFacts, demands: ReadonlyArray<Demand>): ReadonlyMap<number, AvailabilitySnapshot> =>
   new Map([...(state.snapshots ?? [])].map(([id, snapshot]) => [id, withOpportunity(snapshot, state, demands)]))
 
-/** Lines that take stock with what they still ask for: what is back is not asked for any more. */
-const linesStillAsking = (opportunity: Opportunity, settings: Settings, now: string): ReadonlyArray<LineAtStore> => {
+/**
+ * Lines that take stock with what they still ask for: what is back is not asked for any more, unless another one is out
+ * in its place. Units come back one by one, anything else is counted on the line.
+ */
+const linesStillAsking = (
+  { opportunity, snapshots }: StockFacts,
+  settings: Settings,
+  now: string
+): ReadonlyArray<LineAtStore> => {
   const returned = new Map(opportunity.lines.map((line) => [line.id, Number(line.returned_quantity)]))
-  return linesTakingStock(opportunity, demandSettings(settings, now)).map((line) => ({
-    ...line,
-    quantity: line.quantity - (returned.get(line.id) ?? 0)
-  }))
+  const units = unitsByLine(opportunity)
+  return linesTakingStock(opportunity, demandSettings(settings, now)).map((line) => {
+    const { is_serialised = false } = snapshots?.get(line.store_id)?.products.get(line.product_id) ?? {}
+    const own = is_serialised ? (units.get(line.id) ?? []) : []
+    const back = own.filter(({ status }) => status >= checked_in).length
+    const left = line.quantity - Math.max(returned.get(line.id) ?? 0, back)
+    return { ...line, quantity: Math.max(left, own.length - back) }
+  })
 }
 
 interface NamedAvailability extends LineAvailability {
@@ -249,7 +260,7 @@ export const availabilityOf = (
 ): ReadonlyArray<NamedAvailability> => {
   const snapshots = snapshotsWith(state, demands)
   const is_over = !hasShortageCheck(opportunity.header, settings)
-  return linesStillAsking(opportunity, settings, now).flatMap((line) => {
+  return linesStillAsking({ ...state, opportunity }, settings, now).flatMap((line) => {
     const snapshot = snapshots.get(line.store_id)
     if (snapshot === undefined) return []
     const found = lineAvailability(snapshot, line)
@@ -282,7 +293,7 @@ export const shortagesOf = (
       .filter((line) => Number(line.on_order_quantity) > 0)
       .map((line) => [line.id, Math.floor(Number(line.on_order_quantity))])
   )
-  const needed = linesStillAsking(opportunity, settings, now).filter((line) => line.quantity > 0)
+  const needed = linesStillAsking({ ...state, opportunity }, settings, now).filter((line) => line.quantity > 0)
   const units = leaving === undefined ? undefined : unitsStillHeld(opportunity, state.levels)
   const short = [...Map.groupBy(needed, (line) => `${line.store_id}/${line.product_id}`).values()].flatMap((lines) => {
     const [first] = lines

@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { parseDay, parseMomentIn, readMoment, typedMoment, understood } from "../../cli/parse-time.ts"
+import { countedFrom, parseDay, parseMomentIn, readMoment, typedMoment, understood } from "../../cli/parse-time.ts"
 import { CliError } from "../../cli/exit-codes.ts"
 import { dayOf } from "../../core/values/zone.ts"
 
@@ -70,6 +70,17 @@ describe("an end that is a day", () => {
     ["--to", "2026-12-03T00:00", "2026-12-03T00:00:00+00:00"],
     ["--to", "fri 9:00", "2026-11-27T09:00:00+00:00"]
   ])("%s %s is %s", (flag, text, expected) => expect(parseMomentIn(text, london, flag, wednesday)).toBe(expected))
+
+  it.each([
+    ["mon", "2026-11-27T00:00:00+00:00", "2026-11-30T23:59:59+00:00"],
+    ["wed 9:00", "2026-11-27T09:00:00+00:00", "2026-12-02T09:00:00+00:00"],
+    ["fri", "2026-11-27T09:00:00+00:00", "2026-11-27T23:59:59+00:00"],
+    ["next mon", "2026-12-04T00:00:00+00:00", "2026-12-07T23:59:59+00:00"],
+    ["tomorrow", "2026-12-04T00:00:00+00:00", "2026-11-26T23:59:59+00:00"],
+    ["fri", "2026-11-20T00:00:00+00:00", "2026-11-27T23:59:59+00:00"]
+  ])("%s of what begins %s is %s: a weekday is counted from the begin", (text, begins, expected) =>
+    expect(parseMomentIn(text, london, "--to", countedFrom(text, begins, wednesday))).toBe(expected)
+  )
 
   it("holds the whole day whatever the clocks do, and nothing of the next", () => {
     fc.assert(

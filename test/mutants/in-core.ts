@@ -306,10 +306,10 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
   {
     name: "a refused scan leaves the allocation it made first",
     file: "core/scanning/unit-out.ts",
-    within: "unitOut",
-    find: "moveUnits( after, [{ unit, field: wanted.field }], [preparingUnprepared(wanted.at), out], context )",
+    within: "sentFirst",
+    find: "moveUnits( placed.after, [{ unit: placed.unit, field: wanted.field }], [preparingUnprepared(wanted.at), out], context )",
     replace:
-      "Result.succeed(Result.getOrElse(moveUnits(after, [{ unit, field: wanted.field }], [preparingUnprepared(wanted.at), out], context), () => ({ events: [], result: { id: 0, assignment_id: null, _meta: null } })))",
+      "Result.succeed(Result.getOrElse(moveUnits(placed.after, [{ unit: placed.unit, field: wanted.field }], [preparingUnprepared(wanted.at), out], context), () => ({ events: [], result: { id: 0, assignment_id: null, _meta: null } })))",
     killed_by: [
       { file: "test/core/scanning/scan.test.ts", test: "a scan on it leaves no allocation", engine: "sqlite" }
     ]

@@ -233,8 +233,8 @@ export const replica_mutants: ReadonlyArray<Mutant> = [
     name: "a command decided again draws other ids",
     file: pending_commands,
     within: "runAgain",
-    find: ", command.id, command.ids",
-    replace: ", command.id, {}",
+    find: "decide(call, command.id, command)",
+    replace: "decide(call, command.id, { ...command, ids: {} })",
     killed_by: [{ file: broken_test, test: "keeps the ids it was first given" }]
   },
   {

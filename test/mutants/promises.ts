@@ -7,7 +7,7 @@ const plan = extension("plan"),
   decide = extension("decide")
 const planned = faultsIn("core/opportunities/extension/plan.ts", "test/core/opportunities/extension/plan.test.ts")
 const standing_test = "test/core/opportunities/standing.test.ts"
-const goes_along = '(goes === "named" || own === header[bound])'
+const goes_along = '(goes === "named" || isOfHire(own, bound, header, seen))'
 
 export const promise_mutants: ReadonlyArray<Mutant> = [
   plan(

@@ -42,7 +42,7 @@ export const scanning_mutants: ReadonlyArray<Mutant> = [
   within("lines", choices)(
     "every unit goes to the first line, which refuses what it has no room for",
     "lineFor",
-    { find: "lines.find(hasRoom) ?? lines[0]", replace: "lines[0]" },
+    { find: "lines.find((line) => hasRoom(known, line, product_id, depth, given)) ?? lines[0]", replace: "lines[0]" },
     "a unit goes to the first line that still takes one"
   ),
   within("lines")(

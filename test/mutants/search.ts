@@ -3,7 +3,8 @@ import { faultsIn, type Mutant } from "./mutant.ts"
 
 const words = "test/core/search/find.test.ts"
 const within = (file: string, test_file = words) => faultsIn(`core/search/${file}.ts`, test_file, "sqlite")
-const where = within("where", "test/core/search/beyond-sight.test.ts")
+const beyond_sight = "test/core/search/beyond-sight.test.ts"
+const where = within("where", beyond_sight)
 
 export const search_mutants: ReadonlyArray<Mutant> = [
   within("find")(
@@ -72,7 +73,7 @@ export const search_mutants: ReadonlyArray<Mutant> = [
     { find: "sees_customer ?", replace: "id > 0 ?" },
     "names the order to those who see orders, and its customer"
   ),
-  within("steps")(
+  within("steps", beyond_sight)(
     "a unit that is out is said to be put aside for its next order",
     "telling",
     { find: "in_order.indexOf(one.status) - in_order.indexOf(other.status)", replace: "0" },

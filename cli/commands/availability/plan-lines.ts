@@ -31,5 +31,5 @@ export const momentGiven = (
 ): string => {
   const text = flags[name]
   if (typeof text !== "string") throw missingFlagError(`--${name}`, what)
-  return name === "to" ? hireMoment(context, text, store, name) : plainOr(text, store, `--${name}`)
+  return name === "to" ? hireMoment(context, flags, store, name) : plainOr(text, store, `--${name}`)
 }

@@ -4,6 +4,7 @@ import { rowIn, rowsOr } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { missingFlagError } from "../../exit-codes.ts"
 import { type Block, blocksText } from "../../output/blocks.ts"
+import { withOrderNumbers } from "../../order-numbers.ts"
 import { column } from "../../output/table.ts"
 import { formatIn } from "../../parse-time.ts"
 import { type Flags, textFlag } from "../../program.ts"
@@ -43,7 +44,7 @@ export const showReasons = async (
         column("opportunity_id", "ORDER"),
         column("asset_id", "ASSET")
       ],
-      rows: rowsOr(demands).map((one) => ({
+      rows: (await withOrderNumbers(context, rowsOr(demands))).map((one) => ({
         ...one,
         from: formatIn(String(one["from"]), store.zone),
         to: String(one["to"]).startsWith("2199") ? "no known end" : formatIn(String(one["to"]), store.zone)

@@ -2,8 +2,8 @@
 import type { Command } from "commander"
 import type { CommandContext } from "../../context.ts"
 import { missingFlagError } from "../../exit-codes.ts"
-import { readMoment, typedMoment } from "../../parse-time.ts"
-import type { Flags } from "../../program.ts"
+import { countedFrom, readMoment, typedMoment } from "../../parse-time.ts"
+import { type Flags, textFlag } from "../../program.ts"
 import type { ResolvedStore } from "../../resolve-id.ts"
 
 export const as_of_text = "what was believed at this earlier time"
@@ -26,20 +26,27 @@ export const windowOf = (flags: Flags, store: ResolvedStore): ReadonlyArray<read
     const text = flags[name]
     if (typeof text !== "string")
       throw missingFlagError(`--${name}`, name === "from" ? "the start of the window" : "the end of the window")
-    return [name, plainOr(text, store, `--${name}`)] as const
+    return [name, plainOr(text, store, `--${name}`, name === "to" ? beginOf(flags, store) : undefined)] as const
   })
+/** When the window begins, from which a weekday that names its end is counted. */
+const beginOf = (flags: Flags, { zone }: ResolvedStore): string | undefined => {
+  const from = textFlag(flags, "from")
+  return from === undefined ? undefined : typedMoment(from, zone, "--from").at
+}
 /** The window of a hire: as `windowOf`, but of an end that is a day its last moment, as that of a hire would be. */
 export const hireWindowOf = (
   context: CommandContext,
   flags: Flags,
   store: ResolvedStore
 ): ReadonlyArray<readonly [string, string]> =>
-  windowOf(flags, store).map(([name]) => [name, hireMoment(context, String(flags[name]), store, name)])
-export const hireMoment = (context: CommandContext, text: string, store: ResolvedStore, name: "from" | "to"): string =>
-  name === "to" ? readMoment(context, text, store.zone, "--to") : plainOr(text, store, "--from")
+  windowOf(flags, store).map(([name]) => [name, hireMoment(context, flags, store, name)])
+export const hireMoment = (context: CommandContext, flags: Flags, store: ResolvedStore, name: "from" | "to"): string =>
+  name === "to"
+    ? readMoment(context, String(flags["to"]), store.zone, "--to", beginOf(flags, store))
+    : plainOr(String(flags["from"]), store, "--from")
 /** A moment with the store's offset. A day without a time is sent as a date: it means that day of the store. */
-export const plainOr = (text: string, store: ResolvedStore, flag: string): string => {
-  const { at, day } = typedMoment(text, store.zone, flag)
+export const plainOr = (text: string, store: ResolvedStore, flag: string, begins?: string): string => {
+  const { at, day } = typedMoment(text, store.zone, flag, countedFrom(text, begins))
   return day ?? at
 }
 

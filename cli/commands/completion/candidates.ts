@@ -88,8 +88,10 @@ const commandAt = (
   return { command, operands }
 }
 
+/** Arguments that take a unit's code, alone or among other words. */
+const code_arguments: ReadonlySet<string> = new Set(["code", "codes", "words"])
 const tableNamed = async (what: string): Promise<string | undefined> =>
-  (await import("../../resolve-id.ts")).tableOfNoun(what)
+  code_arguments.has(what) ? "stock_levels" : (await import("../../resolve-id.ts")).tableOfNoun(what)
 /**
  * Names of rows that begin so, from the replica alone: completion waits for no network. Left out are names that a
  * command line cannot hold, such as those with a line break.

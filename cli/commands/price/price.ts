@@ -27,13 +27,14 @@ export const declare = (program: Command): void => {
     const store = await resolveStore(context, textFlag(flags, "store"))
     const id = await resolveId(context, "products", product)
     const quantity = String(flags["quantity"])
+    const start = readMoment(context, String(flags["from"]), store.zone, "--from")
     const { body } = await context.ask({
       method: "POST",
       path: `/api/v1/products/${id}/calculate_rate`,
       ...(flags["explain"] === true ? { query: [["explain", "1"]] as const } : {}),
       body: {
-        start: readMoment(context, String(flags["from"]), store.zone, "--from"),
-        end: readMoment(context, String(flags["to"]), store.zone, "--to"),
+        start,
+        end: readMoment(context, String(flags["to"]), store.zone, "--to", start),
         quantity: /^\d+$/.test(quantity) ? Number(quantity) : quantity,
         store_id: flags["store"] === undefined ? null : store.id,
         ...(flags["transactionType"] === undefined ? {} : { transaction_type: String(flags["transactionType"]) })

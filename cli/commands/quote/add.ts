@@ -17,10 +17,11 @@ export const addLine = async (
   const path = await opportunityPath(context, named)
   const { item_id, name } = await findProduct(context, code)
   const zone = flags["from"] === undefined && flags["to"] === undefined ? "UTC" : (await storeOf(context, path)).zone
-  const momentGiven = (flag: string): string | undefined => {
+  const momentGiven = (flag: string, begins?: string): string | undefined => {
     const text = textFlag(flags, flag)
-    return text === undefined ? undefined : readMoment(context, text, zone, `--${flag}`)
+    return text === undefined ? undefined : readMoment(context, text, zone, `--${flag}`, begins)
   }
+  const starts_at = momentGiven("from")
   const answer = await context.ask({
     method: "POST",
     path: `${path}/items`,
@@ -32,8 +33,8 @@ export const addLine = async (
       discount_percent: flags["discount"],
       notes: flags["notes"],
       is_optional: flags["optional"] === true ? true : undefined,
-      starts_at: momentGiven("from"),
-      ends_at: momentGiven("to")
+      starts_at,
+      ends_at: momentGiven("to", starts_at)
     })
   })
   if (context.options.plan === true) return printAnswer(context, answer)

@@ -16,11 +16,12 @@ export const duplicateQuote = async (
   const path = await opportunityPath(context, named)
   const { store_id } = rowIn(await context.read(path), "opportunity")
   const { zone } = await resolveStore(context, store_id === null ? undefined : String(store_id))
-  const moment = (flag: string): string | undefined => {
+  const moment = (flag: string, begins?: string): string | undefined => {
     const text = textFlag(flags, flag)
-    return text === undefined ? undefined : readMoment(context, text, zone, `--${flag}`)
+    return text === undefined ? undefined : readMoment(context, text, zone, `--${flag}`, begins)
   }
-  const body = present({ subject: textFlag(flags, "subject"), starts_at: moment("from"), ends_at: moment("to") })
+  const starts_at = moment("from")
+  const body = present({ subject: textFlag(flags, "subject"), starts_at, ends_at: moment("to", starts_at) })
   const made = await context.ask({ method: "POST", path: `${path}/clone`, body })
   if (context.options.plan === true) return printAnswer(context, made)
   const copy = `/api/v1/opportunities/${String(rowIn(made.body, "opportunity")["id"])}`

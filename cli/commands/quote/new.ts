@@ -21,16 +21,17 @@ export const newQuote = async (context: CommandContext, _args: ReadonlyArray<str
   if (typeof answers["subject"] !== "string") throw missingFlagError("--subject", "the subject")
   const store = await resolveStore(context, textFlag(answers, "store"))
   const lines = await readLines(context, listFlag(answers, "line"))
-  const momentGiven = (name: string): string | undefined => {
+  const momentGiven = (name: string, begins?: string): string | undefined => {
     const text = textFlag(answers, name)
-    return text === undefined ? undefined : readMoment(context, text, store.zone, `--${name}`)
+    return text === undefined ? undefined : readMoment(context, text, store.zone, `--${name}`, begins)
   }
   const memberGiven = async (name: string): Promise<number | undefined> => {
     const text = textFlag(answers, name)
     return text === undefined ? undefined : resolveId(context, "members", text)
   }
   // All that may be refused is looked at before the customer is made.
-  const dates = { starts_at: momentGiven("from"), ends_at: momentGiven("to") }
+  const starts_at = momentGiven("from")
+  const dates = { starts_at, ends_at: momentGiven("to", starts_at) }
   const venue_id = await memberGiven("venue")
   const customer = await newCustomer(context, answers)
   if (customer?.planned !== undefined) return printAnswer(context, customer.planned)

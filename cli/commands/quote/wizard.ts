@@ -8,7 +8,7 @@ import { findIdByName, type ResolvedStore, resolveStore } from "../../resolve-id
 import { column, tableText } from "../../output/table.ts"
 import type { Flags } from "../../program.ts"
 import * as terminal from "../../prompt.ts"
-import { parseMomentIn, readMoment } from "../../parse-time.ts"
+import { countedFrom, parseMomentIn, readMoment } from "../../parse-time.ts"
 
 /** How questions are asked; tests give answers of their own. */
 export type Questions = Pick<typeof terminal, "promptText" | "choose">
@@ -48,23 +48,21 @@ export const askForQuote = async (
     (flag: string, after?: string) =>
     (text: string): string | undefined => {
       if (text === "") return after === undefined ? undefined : "A hire that begins must end."
-      const wrong = complaint(() => parseMomentIn(text, store.zone, flag))
+      const begins = after === undefined ? undefined : parseMomentIn(after, store.zone, "From")
+      const read = (): string => parseMomentIn(text, store.zone, flag, countedFrom(text, begins))
+      const wrong = complaint(read)
       return (
         wrong ??
-        (after !== undefined &&
-        Date.parse(parseMomentIn(text, store.zone, flag)) <= Date.parse(parseMomentIn(after, store.zone, flag))
-          ? `It must end after ${after}.`
-          : undefined)
+        (begins !== undefined && Date.parse(read()) <= Date.parse(begins) ? `It must end after ${after}.` : undefined)
       )
     }
   const from = await promptText("From (2026-07-01T09:00, 2026-07-01, today, fri 9:00; nothing for no dates yet)", {
     check: moment("From")
   })
   const to = from === "" ? "" : await promptText("To", { check: moment("To", from) })
+  const begins = from === "" ? "" : readMoment(context, from, store.zone, "From")
   const hire: Hire | undefined =
-    from === ""
-      ? undefined
-      : { store, from: readMoment(context, from, store.zone, "From"), to: readMoment(context, to, store.zone, "To") }
+    from === "" ? undefined : { store, from: begins, to: readMoment(context, to, store.zone, "To", begins) }
   let lines: ReadonlyArray<WizardLine> = []
   for (;;) {
     lines = await askForLines(context, questions, hire, lines)

@@ -13,8 +13,9 @@ export const showShortages = async (context: CommandContext, order: string): Pro
   await printAnswer(context, { status: 200, body: { shortages, meta: unpagedMeta(shortages.length) } })
   tellToReplace(context, body)
   if (waiting.length === 0) return
+  const quoted = /^[\w:-]+$/.test(order) ? order : `'${order}'`
   if (!context.terminal.is_tty)
-    return context.note(`${waiting.length} waiting for goods: flightcase shortages waiting ${order} lists them.`)
+    return context.note(`${waiting.length} waiting for goods: flightcase shortages waiting ${quoted} lists them.`)
   context.note("Waiting for goods:")
   await printAnswer(context, { status: 200, body: { waiting, meta: unpagedMeta(waiting.length) } })
 }

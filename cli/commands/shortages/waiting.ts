@@ -5,6 +5,7 @@ import type { QueryResult } from "../../../sync/device/device.ts"
 import { objectBody, rowIn, rowsIn, rowsOr } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { CliError, exit_codes } from "../../exit-codes.ts"
+import { withOrderNumbers } from "../../order-numbers.ts"
 import { printAnswer } from "../../output/print.ts"
 import { allRows } from "../../pages.ts"
 import { type Flags, textFlag } from "../../program.ts"
@@ -22,7 +23,8 @@ export const showWaiting = async (context: CommandContext, order: string | undef
     return printAnswer(context, listed(objectBody(await context.read(path))["waiting"]))
   }
   const rows = await allRows(context, "/api/v1/shortage_waits", [["q[status_eq]", "waiting"]])
-  await printAnswer(context, { status: 200, body: { shortage_waits: rows, meta: unpagedMeta(rows.length) } })
+  const shown = context.options.json === true ? rows : await withOrderNumbers(context, rows)
+  await printAnswer(context, { status: 200, body: { shortage_waits: shown, meta: unpagedMeta(rows.length) } })
 }
 
 /** The line of an order that a text names by its id, or by its name where no other line has the same. */

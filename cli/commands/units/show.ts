@@ -3,6 +3,7 @@ import type { JsonObject } from "../../../core/kernel/json.ts"
 import { isServiceState, stateWords } from "../../../core/service/service.ts"
 import { objectBody, rowIn, rowsOr } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
+import { withOrderNumbers } from "../../order-numbers.ts"
 import { type Column, column, recordText, tableText } from "../../output/table.ts"
 import { allRows } from "../../pages.ts"
 import { requireUnit } from "./move.ts"
@@ -72,7 +73,7 @@ export const showUnit = async (context: CommandContext, code: string): Promise<v
   context.print(recordText(record, context.terminal))
   for (const [columns, rows] of [
     [promised, conflicts],
-    [history, recorded],
+    [history, await withOrderNumbers(context, recorded)],
     [
       [column("id", "FILE"), column("original_name", "NAME"), column("category"), column("created_at", "ATTACHED")],
       photos

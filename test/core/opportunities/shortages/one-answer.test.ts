@@ -85,6 +85,35 @@ describe.each(engines)("what is said of shortages on %s", (engine) => {
     })
   })
 
+  it("asks for no unit that is back, though others of its line are out or to go", async () => {
+    const { id: product_id } = await w.product({ name: "Camera" })
+    const units = [await w.unit(product_id), await w.unit(product_id), await w.unit(product_id)]
+    const order = async (quantity: number, days: { readonly starts_at: string; readonly ends_at: string }) => {
+      const { id } = await w.withLine(days, { name: "Camera", item_id: product_id, quantity } as object)
+      const at = `${opportunity_path}/${id}`
+      await w.post(`${at}/convert_to_quotation`)
+      await w.post(`${at}/convert_to_order`)
+      return at
+    }
+    const long = await order(3, { starts_at: "2029-05-01T09:00:00Z", ends_at: "2029-05-10T17:00:00Z" })
+    const scan = async (direction: string, unit: any, more: object = {}) => {
+      const { body, status } = await w.post(`${long}/scan`, { direction, code: unit.asset_number, ...more })
+      expect(status, JSON.stringify(body)).toBe(200)
+    }
+    await scan("out", units[0])
+    await scan("out", units[1])
+    await scan("in", units[0], { finalise: true })
+    const said = async () => {
+      const [{ requested_quantity, shortage_quantity }] = (await w.get(`${long}/availability`)).body.availability
+      const { shortages } = (await w.get(`${long}/shortages`)).body
+      return [requested_quantity, shortage_quantity, shortages.map((one: any) => one.shortfall)]
+    }
+    // One is out, one is to go.
+    expect(await said()).toEqual([2, 0, []])
+    await order(2, { starts_at: "2029-05-02T09:00:00Z", ends_at: "2029-05-05T17:00:00Z" })
+    expect(await said()).toEqual([2, 1, [1]])
+  })
+
   it("counts in the list of all what is to be replaced beside it in the same order", async () => {
     const { id: unit_product } = await w.product({ name: "Lens" })
     const [broken] = [await w.unit(unit_product), await w.unit(unit_product)]
