@@ -39,8 +39,10 @@ const waysText = async ({ request, terminal }: Asked, id: number): Promise<strin
 }
 const wayText = ({ ends_at, lines = [], starts_at, way }: WayOut, order: string): string | undefined => {
   if (way === "reduce") {
-    const updates = lines.map(
-      (one) => `flightcase quote update ${order} ${one.opportunity_item_id} --quantity ${one.quantity}`
+    const updates = lines.map(({ opportunity_item_id, quantity }) =>
+      quantity === 0
+        ? `flightcase quote remove ${order} ${opportunity_item_id}`
+        : `flightcase quote update ${order} ${opportunity_item_id} --quantity ${quantity}`
     )
     return `For what is free: ${updates.join(" && ")}`
   }

@@ -1,5 +1,6 @@
 /** What is known of a refused command: what it was sent, and the rows it is about. */
-import type { JsonObject } from "../kernel/json.ts"
+import type { Request } from "../kernel/endpoint.ts"
+import type { Json, JsonObject } from "../kernel/json.ts"
 
 /** A refused command: what its endpoint is called and says of itself, what it was sent, and the rows it names. */
 export interface Refused {
@@ -49,4 +50,11 @@ export interface Facts extends About {
   /** What the rows are called that fields of its body name: `customer`. */
   readonly referring: ReadonlyMap<string, string>
   readonly zone: string
+}
+
+/** Answers reads: the replica, or the server where it knows better. */
+export type AskFacts = (request: Request) => Promise<Given>
+export interface Given {
+  readonly status: number
+  readonly body?: Json
 }

@@ -1,8 +1,8 @@
 /** Settling a conflict by changing what the command is about, or what it asks for, and recording it again. */
 import type { Fields } from "../kernel/field.ts"
-import { isJsonObject, type JsonObject } from "../kernel/json.ts"
-import type { Refused } from "./about.ts"
-import type { AskFacts, Given } from "./ways.ts"
+import type { JsonObject } from "../kernel/json.ts"
+import type { AskFacts, Given, Refused } from "./about.ts"
+import { canBeReduced, shortLines } from "./short-lines.ts"
 
 export interface HireDates {
   readonly starts_at: string
@@ -52,28 +52,24 @@ export const settleByOrder = async (parts: SettleParts, command: Refused, how: O
     const moved = await parts.ask({ method: "POST", path: `${path}/extend`, query: [], body: { ...how.dates } })
     return moved.status >= 400 ? moved : parts.retry()
   }
-  return reduced(parts, path, how.reduce_to)
+  return reduced(parts, path, id, how.reduce_to)
 }
 
 /** The lines that are short ask for what is free, or for so many where there is one such line. */
-const reduced = async (parts: SettleParts, path: string, to: number | "free"): Promise<Given> => {
-  const found = await parts.ask({ method: "GET", path: `${path}/shortages`, query: [], body: undefined })
-  const shortages = isJsonObject(found.body) ? found.body["shortages"] : undefined
-  const short = (Array.isArray(shortages) ? shortages.filter(isJsonObject) : []).filter(
-    (one) => Number(one["remaining_shortfall"]) > 0
-  )
-  if (to !== "free" && short.length > 1)
-    return refusal(`${short.length} lines are short: --reduce-to free asks for what is free of each.`)
-  for (const one of short) {
-    const quantity = to === "free" ? Number(one["available_quantity"]) : to
-    if (quantity <= 0)
-      return refusal(`Nothing of ${String(one["product_name"])} is free; take it out or move the dates.`)
-    const less = await parts.ask({
-      method: "PATCH",
-      path: `${path}/items/${String(one["opportunity_item_id"])}`,
-      query: [],
-      body: { quantity: String(quantity) }
-    })
+const reduced = async (parts: SettleParts, path: string, id: number, to: number | "free"): Promise<Given> => {
+  const { lines } = await shortLines(parts.ask, id)
+  if (to !== "free" && lines.length > 1)
+    return refusal(`${lines.length} lines are short: --reduce-to free asks for what is free of each.`)
+  for (const one of lines) {
+    if (to === "free" && !canBeReduced(one))
+      return refusal(`Nothing of ${one.product_name} is free; take it out or move the dates.`)
+    const quantity = to === "free" ? one.quantity : to
+    const line = { path: `${path}/items/${one.opportunity_item_id}`, query: [] }
+    const less = await parts.ask(
+      quantity === 0
+        ? { ...line, method: "DELETE", body: undefined }
+        : { ...line, method: "PATCH", body: { quantity: String(quantity) } }
+    )
     if (less.status >= 400) return less
   }
   return parts.retry()

@@ -1,8 +1,10 @@
 /** Ways out of refusals that the trade knows: fewer, other dates, or to wait for goods. */
-import type { Request } from "../kernel/endpoint.ts"
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
 import { instantOfWall, wallOf, zoneOf } from "../values/zone.ts"
-import type { About, Refused } from "./about.ts"
+import type { About, AskFacts, Given, Refused } from "./about.ts"
+import { canBeReduced, objectOf, objectsIn, type ShortLine, shortLines } from "./short-lines.ts"
+
+export type { AskFacts, Given }
 
 /** One thing a person may do about a refusal. */
 export interface WayOut {
@@ -12,17 +14,12 @@ export interface WayOut {
   readonly says: string
   /** `reduce`: how many are free; null where several lines are reduced, each to what is free. */
   readonly quantity?: number | null
-  /** `reduce`: the lines that are short, and how many of each are free. */
+  /** `reduce`: the lines that are short, and how many of each are free; 0: it is taken out. */
   readonly lines?: ReadonlyArray<{ readonly opportunity_item_id: number; readonly quantity: number }>
   /** `dates`: the window in which all of it is free. */
   readonly starts_at?: string
   readonly ends_at?: string
 }
-export interface Given {
-  readonly status: number
-  readonly body?: Json
-}
-export type AskFacts = (request: Request) => Promise<Given>
 interface WaysParts {
   readonly facts: AskFacts
   /** Whether the command would be accepted now with this body. */
@@ -77,30 +74,22 @@ const ofShortOrder = async ({ facts }: WaysParts, command: Refused, { order }: A
 
 /** An order that cannot be made or moved because goods are short: fewer of them, other dates, or to wait. */
 export const shortageWays = async (facts: AskFacts, id: number): Promise<ReadonlyArray<WayOut>> => {
-  const read = async (path: string, query: Request["query"] = []): Promise<JsonObject> =>
-    objectOf(await facts({ method: "GET", path, query, body: undefined }))
-  const path = `/api/v1/opportunities/${id}`
-  const short = objectsIn((await read(`${path}/shortages`))["shortages"]).filter(
-    (one) => Number(one["remaining_shortfall"]) > 0
-  )
-  if (short.length === 0) return []
+  const { alone, lines, shown } = await shortLines(facts, id)
+  if (lines.length === 0) return []
   const ways: Array<WayOut> = []
-  const free = short.map((one) => `${Number(one["available_quantity"])} × ${String(one["product_name"])}`)
-  if (short.every((one) => Number(one["available_quantity"]) > 0)) {
-    const quantity = short.length === 1 ? Number(short[0]?.["available_quantity"]) : null
+  if (lines.every(canBeReduced)) {
+    const [only] = lines
+    // A number says little where other lines of the product keep theirs.
+    const quantity = lines.length === 1 && only?.beside === 0 ? only.quantity : null
     ways.push({
       way: "reduce",
       flag: `--reduce-to ${quantity ?? "free"}`,
-      says: `ask for what is free, ${listed(free)}, and record it again`,
+      says: `ask for what is free, ${listed(lines.map(freeText))}, and record it again`,
       quantity,
-      lines: short.map((one) => ({
-        opportunity_item_id: Number(one["opportunity_item_id"]),
-        quantity: Number(one["available_quantity"])
-      }))
+      lines: lines.map((one) => ({ opportunity_item_id: one.opportunity_item_id, quantity: one.quantity }))
     })
   }
-  const shown = (await read(path, [["include", "items"]]))["opportunity"]
-  const window = isJsonObject(shown) ? await nextWindow(facts, shown) : undefined
+  const window = shown === undefined ? undefined : await nextWindow(facts, shown)
   if (window !== undefined)
     ways.push({
       way: "dates",
@@ -108,13 +97,18 @@ export const shortageWays = async (facts: AskFacts, id: number): Promise<Readonl
       says: `move it to when all of it is free, ${window.starts_at} to ${window.ends_at}`,
       ...window
     })
-  ways.push({
-    way: "waitlist",
-    flag: `--waitlist`,
-    says: `leave it as it is, and be told when ${listed(short.map((one) => String(one["product_name"])))} comes free`
-  })
+  if (alone.length > 0)
+    ways.push({
+      way: "waitlist",
+      flag: `--waitlist`,
+      says: `leave it as it is, and be told when ${listed(alone.map(({ product_name }) => product_name))} comes free`
+    })
   return ways
 }
+const freeText = ({ beside, product_name, quantity }: ShortLine): string =>
+  quantity === 0
+    ? `no more ${product_name} than the ${beside} of the other lines`
+    : `${quantity} × ${product_name}${beside === 0 ? "" : ` besides the ${beside} of the other lines`}`
 
 const search_days = 60
 const day_millis = 86_400_000
@@ -173,8 +167,5 @@ const nextWindow = async (
   return undefined
 }
 
-const objectOf = ({ body, status }: Given): JsonObject => (status < 400 && isJsonObject(body) ? body : {})
-const objectsIn = (value: Json | undefined): ReadonlyArray<JsonObject> =>
-  Array.isArray(value) ? value.filter(isJsonObject) : []
 const listed = (names: ReadonlyArray<string>): string =>
   names.length <= 4 ? names.join(", ") : `${names.slice(0, 4).join(", ")} and more`

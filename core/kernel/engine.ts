@@ -161,18 +161,25 @@ export const replayAnswer = Effect.fnUntraced(function* (
 /** Writers of one stream wait for each other. SQLite has one writer at a time anyway. */
 const lockCommandStreams = Effect.fnUntraced(function* (endpoint: CommandEndpoint, call: EndpointCall) {
   const store = yield* Store
-  if (store.dialect !== "pg") return
+  if (store.dialect === "pg") yield* lockFirst(streamsOfCommand(endpoint, call.params, call.request.body))
+})
+/** The streams that a command waits for where it begins. */
+export const streamsOfCommand = (
+  endpoint: CommandEndpoint,
+  params: EndpointCall["params"],
+  sent: EndpointCall["request"]["body"]
+): ReadonlyArray<string> => {
   const first = Object.entries(endpoint.params)[0]
   // As read, so that 7 and "7" name one stream; invalid values name none, and are refused later.
   const body =
-    endpoint.streams === undefined || !isJsonObject(call.request.body)
+    endpoint.streams === undefined || !isJsonObject(sent)
       ? {}
-      : readFields(endpoint.fields, call.request.body, { mode: endpoint.mode, base_currency: "GBP" }).values
-  const streams =
-    endpoint.streams?.(call.params, body) ??
-    (first === undefined ? [] : [streamOf(first[1].table.entity, call.params[first[0]] ?? "")])
-  yield* lockFirst(streams)
-})
+      : readFields(endpoint.fields, sent, { mode: endpoint.mode, base_currency: "GBP" }).values
+  return (
+    endpoint.streams?.(params, body) ??
+    (first === undefined ? [] : [streamOf(first[1].table.entity, params[first[0]] ?? "")])
+  )
+}
 /**
  * Locks these streams until the transaction ends, once no other writer has them: for facts that find out late what
  * changes.

@@ -76,6 +76,7 @@ export interface Table<F extends Fields = Fields> {
   readonly lease_block_size: number
   readonly occupancy: Occupancy | undefined
   readonly bookkeeping: ReadonlyArray<string>
+  readonly follows: ReadonlyArray<string>
   readonly days: ReadonlyArray<string>
   readonly refused_as: { readonly [field: string]: ReadonlyArray<string> }
   readonly changes_reader: boolean
@@ -198,6 +199,8 @@ export interface TableOptions {
   readonly occupancy?: Occupancy
   /** Columns the rules keep for themselves: left out where changes of a row are shown to people. */
   readonly bookkeeping?: ReadonlyArray<string>
+  /** Columns that follow by themselves from work on other things: their change is nobody's work on the row. */
+  readonly follows?: ReadonlyArray<string>
   /** Instants whose day means something to people: when the server's clock gives another one, they are told. */
   readonly days?: ReadonlyArray<string>
   /** Columns that a refusal of a field of another name is about: `{ state: ["status"] }`. */
@@ -257,6 +260,7 @@ export const table = <F extends Fields>(name: string, fields: F, options: TableO
   lease_block_size: options.lease_block_size ?? lease_block_size_default,
   occupancy: options.occupancy,
   bookkeeping: options.bookkeeping ?? [],
+  follows: options.follows ?? [],
   days: options.days ?? [],
   refused_as: options.refused_as ?? {},
   changes_reader: options.changes_reader ?? false,
@@ -292,6 +296,7 @@ export const plainTable = <F extends Fields>(
   lease_block_size: options.lease_block_size ?? lease_block_size_default,
   occupancy: options.occupancy,
   bookkeeping: options.bookkeeping ?? [],
+  follows: options.follows ?? [],
   days: options.days ?? [],
   refused_as: options.refused_as ?? {},
   changes_reader: options.changes_reader ?? false,

@@ -167,6 +167,7 @@ export const opportunities = table("opportunities", columns, {
   named_by: ["subject", "number"],
   word: "order",
   bookkeeping: ["active_version_id"],
+  follows: ["has_shortage"],
   refused_as: { state: ["status"] },
   lease_block_size: 200,
   visibility: {

@@ -5,7 +5,7 @@
 import type { Catalogue } from "../kernel/catalogue.ts"
 import type { Endpoint } from "../kernel/endpoint.ts"
 import type { Field, Fields } from "../kernel/field.ts"
-import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
+import { isJsonObject, type Json, type JsonObject, sameJson } from "../kernel/json.ts"
 
 /** A row that the command changed, as the device remembers it. */
 export interface ChangedRow {
@@ -44,10 +44,11 @@ export interface UndoRequest {
   /** What is said where the rules refuse it: it and all that follows of this kind are left out, the rest holds. */
   readonly otherwise?: string
 }
-/** A column that must still hold what the command set, so that nobody's later change is lost. */
+/** What must still be as the command left it, so that nobody's later change is lost. */
 export interface Expected {
   readonly table: string
   readonly key: number | string
+  /** A column, or one value of a document in it: `custom_fields.12`. */
   readonly column: string
 }
 export type Undoing =
@@ -142,8 +143,7 @@ const currencyOf = (field: Field | undefined): string | undefined =>
 
 /** An update is taken back by the same update with the values of before, unless somebody else set them since. */
 export const backToBefore: Compensation = (done) => {
-  const [param] = Object.keys(done.endpoint.params).slice(-1)
-  const row = param === undefined ? undefined : rowOfParam(done, param)
+  const row = lastOfPath(done)
   if (row?.before === undefined) return unknown_before
   return putBack(done, row, Object.keys(done.body))
 }
@@ -168,11 +168,30 @@ export const putBack = (
   return requests(
     [{ name: done.endpoint.name, params: done.params, body }],
     `${done.called(row.table, row.key)} is as before${what === "" ? "" : `: ${what}`}`,
-    { expects: changed.map((column) => ({ table: row.table, key: row.key, column })) }
+    {
+      expects: changed
+        .flatMap((name) => watchedOf(row, name))
+        .map((column) => ({ table: row.table, key: row.key, column }))
+    }
   )
 }
+/** Of custom fields those that it changed: what was only sent along stays whoever's it is. */
 const customBefore = (shown: Json | undefined, sent: JsonObject): JsonObject =>
-  Object.fromEntries(Object.keys(sent).map((key) => [key, (isJsonObject(shown) ? shown[key] : undefined) ?? null]))
+  Object.fromEntries(
+    Object.entries(sent).flatMap(([key, value]) => {
+      const before = (isJsonObject(shown) ? shown[key] : undefined) ?? null
+      return sameJson(before, value) ? [] : [[key, before] as const]
+    })
+  )
+/** A document is looked at value by value, as stored: those that the command left as they were are not its own. */
+const watchedOf = ({ before, set }: ChangedRow, name: string): ReadonlyArray<string> => {
+  const [was, is] = [before?.[name], set[name]]
+  if (name !== "custom_fields" || !isJsonObject(is)) return [name]
+  const old = isJsonObject(was) ? was : {}
+  return [...new Set([...Object.keys(old), ...Object.keys(is)])]
+    .filter((key) => !sameJson(old[key] ?? null, is[key] ?? null))
+    .map((key) => `${name}.${key}`)
+}
 const valueText = (value: Json | undefined): string =>
   value === null || value === undefined || value === ""
     ? "empty"
@@ -196,19 +215,38 @@ export const deleteMade =
 const paramsFor = (endpoint: Endpoint, { params }: Done): { readonly [name: string]: string } =>
   Object.fromEntries(Object.entries(params).filter(([name]) => name in endpoint.params))
 
-/** The opposite of a command, which takes the same path and no body. */
+/** These columns of a row as the command left them: of those that it set. */
+export const asSet = (row: ChangedRow | undefined, ...columns: ReadonlyArray<string>): ReadonlyArray<Expected> =>
+  row === undefined
+    ? []
+    : columns.filter((column) => column in row.set).map((column) => ({ table: row.table, key: row.key, column }))
+/** What the path names last, as it was. */
+const lastOfPath = (done: Done): ChangedRow | undefined => {
+  const param = Object.keys(done.endpoint.params).at(-1)
+  return param === undefined ? undefined : rowOfParam(done, param)
+}
+/** The opposite of a command, which takes the same path and no body, while these columns are as it set them. */
 export const opposite =
-  (name: string, word: string): Compensation =>
+  (name: string, word: string, ...columns: ReadonlyArray<string>): Compensation =>
   (done) =>
-    requests([{ name, params: done.params }], `${subjectOf(done)} ${word}`)
+    requests([{ name, params: done.params }], `${subjectOf(done)} ${word}`, {
+      expects: asSet(lastOfPath(done), ...columns)
+    })
+/** What was restored is deleted again, unless others have worked on it since. */
+export const deleteRestored =
+  (name: string): Compensation =>
+  (done) => {
+    const row = lastOfPath(done)
+    const untouched = row === undefined ? [] : [row]
+    return requests([{ name, params: done.params }], `${subjectOf(done)} deleted again`, { untouched })
+  }
 
 /** What was deleted for good is made again with its values, under an id of its own. */
 export const makeAgain =
   (name: string): Compensation =>
   (done, catalogue) => {
     const endpoint = catalogue.endpoint(name)
-    const param = Object.keys(done.endpoint.params).at(-1)
-    const row = param === undefined ? undefined : rowOfParam(done, param)
+    const row = lastOfPath(done)
     if (endpoint === undefined || row?.before === undefined) return unknown_before
     const with_it = done.rows.filter((one) => one !== row && isLostWith(one, row))
     if (with_it.length > 0)

@@ -7,11 +7,13 @@ import type { Catalogue } from "../kernel/catalogue.ts"
 import { type Endpoint, operationOf, resourceOf } from "../kernel/endpoint.ts"
 import { isJsonObject, type Json } from "../kernel/json.ts"
 import {
+  asSet,
   backToBefore,
   cannot,
   type ChangedRow,
   type Compensation,
   deleteMade,
+  deleteRestored,
   type Done,
   madeIn,
   makeAgain,
@@ -55,11 +57,14 @@ const from_returned = cannot(
   "It was taken out of a case that came back from an order",
   "pack it by hand: flightcase pack"
 )
+/** What nobody may have packed or unpacked since. */
+const placesOf = (done: Done) => content(done).flatMap((row) => asSet(row, "unpacked_at"))
 const packed: Compensation = (done) => {
   const unit = done.body["serialised_item_id"] ?? null
   return requests(
     [{ name: "containers.unpack", params: done.params, body: { serialised_item_id: unit } }],
-    `${done.called("stock_levels", unit)} is out of ${subjectOf(done)} again`
+    `${done.called("stock_levels", unit)} is out of ${subjectOf(done)} again`,
+    { expects: placesOf(done) }
   )
 }
 const unpacked: Compensation = (done) => {
@@ -69,7 +74,8 @@ const unpacked: Compensation = (done) => {
   const { notes = null, position = null, serialised_item_id = null } = row.before
   return requests(
     [{ name: "containers.pack", params: done.params, body: { serialised_item_id, position, notes } }],
-    `${unitCalled(done, row)} is in ${subjectOf(done)} again`
+    `${unitCalled(done, row)} is in ${subjectOf(done)} again`,
+    { expects: placesOf(done) }
   )
 }
 const transferredBack: Compensation = (done) => {
@@ -85,7 +91,8 @@ const transferredBack: Compensation = (done) => {
         body: { serialised_item_ids: units, target_container_id: from }
       }
     ],
-    `what was moved is in ${subjectOf(done)} again`
+    `what was moved is in ${subjectOf(done)} again`,
+    { expects: placesOf(done) }
   )
 }
 
@@ -99,12 +106,13 @@ const unsealed: Compensation = (done) => {
       { name: "containers.unseal", params: done.params },
       ...(noted ? [{ name: "containers.update", params: done.params, body: { notes: notes ?? "" } }] : [])
     ],
-    `${subjectOf(done)} is open again`
+    `${subjectOf(done)} is open again`,
+    { expects: asSet(row, "status", ...(noted ? ["notes"] : [])) }
   )
 }
 const reactivated: Compensation = (done, catalogue) =>
   rowOfParam(done, "id")?.before?.["is_active"] === true
-    ? opposite("users.activate", "may log in again")(done, catalogue)
+    ? opposite("users.activate", "may log in again", "is_active")(done, catalogue)
     : requests([], `${subjectOf(done)} could not log in before either`)
 
 const returned = "The case and its content were booked with the order"
@@ -116,7 +124,7 @@ const containers: { readonly [name: string]: Compensation } = {
   "containers.unpack": unpacked,
   "containers.transfer": transferredBack,
   "containers.seal": unsealed,
-  "containers.unseal": opposite("containers.seal", "is sealed again"),
+  "containers.unseal": opposite("containers.seal", "is sealed again", "status"),
   "containers.dissolve": never("A dissolved case has lost its content", "make it and pack it anew: flightcase pack"),
   "containers.delete": never(
     "A dissolved case was forgotten, with its content",
@@ -231,9 +239,9 @@ const usualCompensation = (catalogue: Catalogue, endpoint: Endpoint): Compensati
     case "update":
       return backToBefore
     case "restore":
-      return has("delete") ? opposite(named("delete"), "deleted again") : undefined
+      return has("delete") ? deleteRestored(named("delete")) : undefined
     case "delete":
-      if (has("restore")) return opposite(named("restore"), "restored")
+      if (has("restore")) return opposite(named("restore"), "restored", "deleted_at")
       return isKeptWhenDeleted(catalogue, endpoint)
         ? never("What was archived has no way back", "make it again")
         : has("create")

@@ -1,6 +1,7 @@
 /** What takes back commands about opportunities: their lines, their status, and the units that leave with them. */
 import type { JsonObject } from "../kernel/json.ts"
 import {
+  asSet,
   backToBefore,
   bodyAgain,
   cannot,
@@ -47,9 +48,9 @@ const statusBefore =
     // Each of these leads to the first status of its state.
     const stands = reopening.length > 0 ? 0 : is
     if (stands !== was) steps.push({ name: "opportunities.change_status", params: done.params, body: { status: was } })
-    return requests(steps, `${subjectOf(done)} has the status it had before`, {
-      expects: [{ table: row.table, key: row.key, column: "status" }]
-    })
+    // A status means something in its state alone: the first of an order is not that of a quotation.
+    const expects = ["status", "state"].map((column) => ({ table: row.table, key: row.key, column }))
+    return requests(steps, `${subjectOf(done)} has the status it had before`, { expects })
   }
 
 /** A line's price by hand is not the price it has: without one the product's rate decides again. */
@@ -136,12 +137,14 @@ const adjusted: Compensation = (done) => {
 }
 
 const versionBefore: Compensation = (done) => {
-  const before = rowsOf(done, "opportunity_versions").find((row) => row.before?.["is_active"] === true)
+  const versions = rowsOf(done, "opportunity_versions")
+  const before = versions.find((row) => row.before?.["is_active"] === true)
   return before === undefined
     ? cannot("Which version counted before is not remembered on this device", "activate it by hand")
     : requests(
         [{ name: "opportunities.activate_version", params: { ...done.params, version: Number(before.key) } }],
-        `${subjectOf(done)}: ${done.called(before.table, before.key)} counts again`
+        `${subjectOf(done)}: ${done.called(before.table, before.key)} counts again`,
+        { expects: versions.flatMap((row) => asSet(row, "is_active")) }
       )
 }
 const quotationAgain: Compensation = (done, catalogue) =>
@@ -160,7 +163,10 @@ const datesBefore: Compensation = (done) => {
   if (row === undefined || before === undefined)
     return cannot("The dates before are not remembered on this device", by_hand)
   const moved = hire_dates.filter((name) => name in row.set && row.set[name] !== before[name])
-  const lines = rowsOf(done, "opportunity_items").filter(({ set }) => "starts_at" in set || "ends_at" in set)
+  // A line that was removed since has no dates any more.
+  const lines = rowsOf(done, "opportunity_items").filter(
+    ({ now, set }) => now !== undefined && ("starts_at" in set || "ends_at" in set)
+  )
   const went_along = lines.every((line) =>
     (["starts_at", "ends_at"] as const).every((bound) =>
       moved.includes(bound) ? line.before?.[bound] === before[bound] : !(bound in line.set)
@@ -180,7 +186,7 @@ const datesBefore: Compensation = (done) => {
   return requests(
     [{ name: "opportunities.extend", params: done.params, body }],
     `${subjectOf(done)} has the dates it had before`,
-    { expects: moved.map((column) => ({ table: row.table, key: row.key, column })) }
+    { expects: [...asSet(row, ...moved), ...lines.flatMap((line) => asSet(line, "starts_at", "ends_at"))] }
   )
 }
 const quotation = "opportunities.revert_to_quotation"
@@ -188,14 +194,24 @@ const sent = "What was sent to a customer stays with them"
 
 export const orderCompensations: { readonly [name: string]: Compensation } = {
   "opportunities.clone": deleteMade("opportunities.delete"),
-  "opportunities.convert_to_quotation": opposite("opportunities.revert_to_draft", "is a draft again"),
+  "opportunities.convert_to_quotation": opposite(
+    "opportunities.revert_to_draft",
+    "is a draft again",
+    "state",
+    "status"
+  ),
   "opportunities.revert_to_draft": statusBefore("opportunities.convert_to_quotation"),
   "opportunities.convert_to_order": quotationAgain,
   "opportunities.revert_to_quotation": statusBefore("opportunities.convert_to_order"),
   "opportunities.reinstate": statusBefore(),
   "opportunities.reopen": statusBefore(),
   "opportunities.change_status": statusBefore(),
-  "opportunities.lock_locks": opposite("opportunities.unlock_locks", "has its exchange rate and tax open again"),
+  "opportunities.lock_locks": opposite(
+    "opportunities.unlock_locks",
+    "has its exchange rate and tax open again",
+    "exchange_rate_locked",
+    "tax_locked"
+  ),
   "opportunities.unlock_locks": never(
     "The rate and the tax that were locked are not kept",
     "lock those of today: flightcase orders lock-locks ORDER"

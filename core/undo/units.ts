@@ -3,6 +3,7 @@ import type { JsonObject } from "../kernel/json.ts"
 import {
   type ChangedRow,
   type Done,
+  type Expected,
   requests,
   rowsOf,
   subjectOf,
@@ -45,41 +46,58 @@ const onwards = (
       })
     )
 const statusOf = (row: JsonObject | undefined): number => Number(row?.["status"] ?? 0)
+const inCase = (done: Done, row: ChangedRow, id: UndoRequest["params"][string]): UndoRequest => {
+  const container_stock_level_id = row.before?.["container_stock_level_id"] ?? null
+  return patch(
+    done,
+    row,
+    id,
+    container_stock_level_id === null
+      ? { action: "clear_container" }
+      : { action: "set_container", container_stock_level_id }
+  )
+}
 
-/** One unit back to where it was: off its line, on it again, to an earlier status or on to a later one. */
+/**
+ * One unit back to where it was: off its line, on it again, to an earlier status or on to a later one. Only what the
+ * command set goes back: it goes from where the command left it, as what came after is undone before it or stands.
+ */
 const unitBack = (done: Done, row: ChangedRow, place: number): ReadonlyArray<UndoRequest> => {
-  const { before, key, now } = row
+  const { before, key, now, set } = row
   const id = Number(key)
   const params = placeOf(done, row)
   if (before === undefined) {
     if (now === undefined) return []
-    const back = statusOf(now) > 1 ? [patch(done, row, id, { action: "revert_status", status: 0 })] : []
+    const back = statusOf(set) > 1 ? [patch(done, row, id, { action: "revert_status", status: 0 })] : []
     return [...back, { name: "opportunities.deallocate_asset", params: { ...params, asset: id } }]
   }
-  if (now === undefined)
+  if (now === undefined) {
+    const again = { made_by: place, table: "asset_assignments" }
     return [
       { name: "opportunities.allocate_asset", params, body: { stock_level_id: before["stock_level_id"] ?? null } },
-      ...onwards(done, row, { made_by: place, table: "asset_assignments" }, 0)
+      ...((before["container_stock_level_id"] ?? null) === null ? [] : [inCase(done, row, again)]),
+      ...onwards(done, row, again, 0)
     ]
+  }
+  const was_set = (column: string): boolean => column in set && set[column] !== before[column]
   return [
-    ...(statusOf(now) > statusOf(before)
-      ? [patch(done, row, id, { action: "revert_status", status: statusOf(before) })]
-      : onwards(done, row, id, statusOf(now))),
-    ...(now["stock_level_id"] === before["stock_level_id"]
+    ...(!was_set("status")
       ? []
-      : [patch(done, row, id, { action: "substitute", stock_level_id: before["stock_level_id"] ?? null })]),
-    ...(now["container_stock_level_id"] === before["container_stock_level_id"]
-      ? []
-      : [
-          (before["container_stock_level_id"] ?? null) === null
-            ? patch(done, row, id, { action: "clear_container" })
-            : patch(done, row, id, {
-                action: "set_container",
-                container_stock_level_id: before["container_stock_level_id"] ?? null
-              })
-        ])
+      : statusOf(set) > statusOf(before)
+        ? [patch(done, row, id, { action: "revert_status", status: statusOf(before) })]
+        : onwards(done, row, id, statusOf(set))),
+    ...(was_set("stock_level_id")
+      ? [patch(done, row, id, { action: "substitute", stock_level_id: before["stock_level_id"] ?? null })]
+      : []),
+    ...(was_set("container_stock_level_id") ? [inCase(done, row, id)] : [])
   ]
 }
+/** What others must not have changed: what the command set, and the status of a unit that another goes instead of. */
+const expectedOf = ({ key, set, table }: ChangedRow): ReadonlyArray<Expected> =>
+  unit_columns
+    .filter((column) => column in set || (column === "status" && "stock_level_id" in set))
+    .map((column) => ({ table, key, column }))
+const unit_columns = ["status", "stock_level_id", "container_stock_level_id"]
 const counted = ["dispatched_quantity", "returned_quantity"] as const
 /** What a command counted out and in of a line is counted back. */
 const countedBack = (done: Done): ReadonlyArray<UndoRequest> =>
@@ -115,7 +133,5 @@ export const unitsBack = (done: Done): Undoing => {
       : `${few.join(", ")} ${off ? "off the order again" : "as before"}`
   // A scan in names no order: the units are what it was about.
   const subject = subjectOf(done)
-  return requests(steps, subject === "" ? what : `${subject}: ${what}`, {
-    expects: units.flatMap(({ key, set, table }) => ("status" in set ? [{ table, key, column: "status" }] : []))
-  })
+  return requests(steps, subject === "" ? what : `${subject}: ${what}`, { expects: units.flatMap(expectedOf) })
 }

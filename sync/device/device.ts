@@ -39,7 +39,7 @@ import {
 import { openOutboxAt } from "./outbox/outbox.ts"
 import { acceptMissing, type MissingCommands, missingFailure, missingNow } from "./recovery/missing-commands.ts"
 import { readAnswer, RemoteError, remoteAt, Unreachable } from "./remote.ts"
-import { makeReplica, type QueryResult, type Replica, type Rerecording } from "./replica/replica.ts"
+import { makeReplica, type QueryResult, type Replica } from "./replica/replica.ts"
 import type { Conflicts } from "./resolutions/conflicts.ts"
 import { toldReports } from "./resolutions/reports.ts"
 import { openSession, type SessionParts } from "./server-session.ts"
@@ -220,9 +220,9 @@ const deviceOver = (parts: DeviceParts): Device => {
     bundleOut: async () => {
       await requireComplete()
       const { exportBundle } = await import("./bundle.ts")
-      return exportBundle(
-        { ...syncParts(), contentOf: (sha256) => contentOf(folder, sha256) },
-        new Date().toISOString()
+      // What is in it counts as sent: not while another process takes commands back.
+      return locked(lock_patience_millis, () =>
+        exportBundle({ ...syncParts(), contentOf: (sha256) => contentOf(folder, sha256) }, new Date().toISOString())
       )
     },
     bundleIn: async (text) => {
@@ -351,10 +351,9 @@ const undoOf = (
   const withUndo = <A>(work: (undo: Device["undo"]) => Promise<A>): Promise<A> =>
     locked(lock_patience_millis, async () => {
       const { undoOver } = await import("./undo/undo.ts")
-      const ask = (request: Request, again: Rerecording) => run(asAnswer(replica.ask(request, false, again)))
       const viewer = viewerHere(profile)
       const result = await work(
-        undoOver({ catalogue, replica_id: profile.replica_id, outbox, replica, viewer, ask, run, run_id })
+        undoOver({ catalogue, replica_id: profile.replica_id, outbox, replica, viewer, run, run_id })
       )
       pruneFiles(folder, outbox, [])
       return result
@@ -362,7 +361,7 @@ const undoOf = (
   return {
     list: (limit) => withUndo((undo) => undo.list(limit)),
     plan: (given) => withUndo((undo) => undo.plan(given)),
-    undo: (given, with_dependants) => withUndo((undo) => undo.undo(given, with_dependants)),
+    undo: (...asked) => withUndo((undo) => undo.undo(...asked)),
     redo: (given) => withUndo((undo) => undo.redo(given))
   }
 }

@@ -28,6 +28,10 @@ export const contentsNamed = (commands: ReadonlyArray<Pick<WireCommand, "payload
 /** Ids a command took from the device's leases, by table, in order. */
 export const wireIds = Schema.suspend(() => Schema.Record(Schema.String, Schema.Array(wholeNumber)))
 export const rowsSeen = Schema.suspend(() => Schema.Record(Schema.String, Schema.String))
+/** Far more than a command changes: a guard is no way to look through everything, or to lock it. */
+const guarded_max = 10_000
+const guarded_columns_max = 1_000
+const guarded_name_max = 255
 /**
  * What must not have changed since for a command to be decided: rows by `table/key` with the columns that count (none:
  * the whole row), and the streams whose events tell of them. Events of the same device never stand in the way.
@@ -36,8 +40,13 @@ export const unlessChanged = Schema.suspend(() =>
   Schema.Struct({
     /** The position up to which the device knew what had happened. */
     since: wholeNumber,
-    streams: Schema.Array(Schema.String),
-    rows: Schema.Record(Schema.String, Schema.Array(Schema.String))
+    streams: Schema.Array(Schema.String.check(Schema.isMaxLength(guarded_name_max))).check(
+      Schema.isMaxLength(guarded_max)
+    ),
+    rows: Schema.Record(
+      Schema.String,
+      Schema.Array(Schema.String).check(Schema.isMaxLength(guarded_columns_max))
+    ).check(Schema.isMaxProperties(guarded_max))
   })
 )
 export type UnlessChanged = typeof unlessChanged.Type

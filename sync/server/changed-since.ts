@@ -1,69 +1,93 @@
 /**
  * A device takes a command back by what it knew then. What others have done since to the same rows is not taken back
- * with it (rules/undo 4): the command is refused, and names who did it.
+ * with it (rules/undo 4): the command is refused, and names who did it where its sender may see that.
  */
 import { Effect } from "effect"
 import { CommandRuntime } from "../../core/kernel/command-runtime.ts"
-import { lockStreams } from "../../core/kernel/engine.ts"
 import type { Failure } from "../../core/kernel/endpoint.ts"
+import { streamsOfCommand } from "../../core/kernel/engine.ts"
 import type { StoredEvent } from "../../core/kernel/event.ts"
 import { journal } from "../../core/kernel/journal.ts"
+import { lockFirst } from "../../core/kernel/locks.ts"
 import { statusOf } from "../../core/kernel/rejection.ts"
-import { bindings } from "../../core/kernel/store/statement.ts"
+import { bindings, chunked } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
-import type { Table } from "../../core/kernel/table.ts"
+import type { Viewer } from "../../core/kernel/viewer.ts"
 import { calledRow } from "../../core/undo/called.ts"
 import { users } from "../../core/users/schema.ts"
 import { commandDecided } from "../protocol/events.ts"
-import { rowKey, touchesOf } from "../protocol/touches.ts"
+import { type Redaction, redactionFor } from "../protocol/redaction.ts"
+import { columnOf, rowKey, type RowTouch, touchesOf, type WatchedChange, watching } from "../protocol/touches.ts"
 import type { UnlessChanged, WireCommand, WireError } from "../protocol/wire.ts"
 
 export const changedSince = Effect.fnUntraced(function* (
   replica_id: number,
-  { unless_changed }: WireCommand
+  { name, payload, unless_changed }: WireCommand,
+  viewer: Viewer
 ): Effect.fn.Return<WireError | undefined, Failure, Store | CommandRuntime> {
   if (unless_changed === undefined || unless_changed.streams.length === 0) return undefined
-  // Whoever is about to change the same rows comes before this look, or after this command.
-  yield* lockStreams(unless_changed.streams)
   const { catalogue } = yield* CommandRuntime
-  const columns = new Map(Object.entries(unless_changed.rows))
-  for (const event of yield* eventsOfOthers(replica_id, unless_changed))
-    for (const touch of touchesOf({ catalogue }, event, event.recorded_at)) {
-      const wanted = columns.get(rowKey(touch))
-      const column = wanted?.find((one) => one in touch.columns)
-      if (wanted === undefined || (wanted.length > 0 && column === undefined)) continue
-      const key = touch.table.key === "id" ? Number(touch.key) : String(touch.key)
-      return yield* refusal(event, touch.table, key, column)
-    }
+  const endpoint = catalogue.endpoint(name)
+  const own = endpoint?.kind === "command" ? streamsOfCommand(endpoint, payload.params, payload.body) : []
+  // Whoever is about to change the same rows comes before this look, or after this command, which waits for no more.
+  yield* lockFirst([...own, ...unless_changed.streams])
+  const look = watching(catalogue, unless_changed.rows)
+  for (const event of yield* eventsOfOthers(replica_id, unless_changed)) {
+    const change = look(event, event.recorded_at)
+    if (change === undefined || event.position <= unless_changed.since || event.replica_id === replica_id) continue
+    const redaction = redactionFor(catalogue, viewer, replica_id)
+    const told = redaction.see(event)
+    const seen =
+      told === undefined ? [] : touchesOf({ catalogue }, { stream: event.stream, ...told }, event.recorded_at)
+    const is_seen = seen.some((touch) => isTouchOf(touch, change))
+    return refusal(
+      (is_seen ? yield* described(redaction, event, change) : undefined) ?? "what it changed was changed since"
+    )
+  }
   return undefined
 })
+/** Whether what a reader is told of an event shows this change. */
+const isTouchOf = (touch: RowTouch, { by, watched }: WatchedChange): boolean =>
+  rowKey(touch) === rowKey(by) && (watched === undefined || columnOf(watched) in touch.columns)
 
-const eventsOfOthers = Effect.fnUntraced(function* (replica_id: number, { since, streams }: UnlessChanged) {
+/** Those that came since; all where single values of documents are asked for, which follow from those before. */
+const eventsOfOthers = Effect.fnUntraced(function* (replica_id: number, { rows, since, streams }: UnlessChanged) {
   const store = yield* Store
-  const { bind, values } = bindings(store.dialect)
-  const found = yield* store.run<{ position: number }>(
-    `select position from journal where stream in (${streams.map(bind).join(", ")}) and position > ${bind(since)} ` +
-      `and (replica_id is null or replica_id <> ${bind(replica_id)}) and type <> ${bind(commandDecided.type)}`,
-    values
-  )
-  const events = yield* store.getMany(
-    journal,
-    found.map(({ position }) => Number(position))
-  )
+  const all = Object.values(rows).some((values) => values.some((one) => one !== columnOf(one)))
+  const found: Array<number> = []
+  for (const some of chunked([...new Set(streams)], 5_000)) {
+    const { bind, values } = bindings(store.dialect)
+    const rows = yield* store.run<{ position: number }>(
+      `select position from journal where stream in (${some.map(bind).join(", ")}) and type <> ` +
+        bind(commandDecided.type) +
+        (all ? "" : ` and position > ${bind(since)} and (replica_id is null or replica_id <> ${bind(replica_id)})`),
+      values
+    )
+    for (const { position } of rows) found.push(Number(position))
+  }
+  const events = yield* store.getMany(journal, found)
   return [...(events as ReadonlyArray<StoredEvent>)].sort((one, other) => one.position - other.position)
 })
 
-const refusal = Effect.fnUntraced(function* (
+/** What was changed, by whom and when; undefined where the row is not for this reader. */
+const described = Effect.fnUntraced(function* (
+  redaction: Redaction,
   { actor_id, recorded_at }: StoredEvent,
-  table: Table,
-  key: string | number,
-  column: string | undefined
+  { key: id, table, watched }: WatchedChange
 ) {
   const store = yield* Store
+  const key = table.key === "id" ? Number(id) : String(id)
   const row = yield* store.get(table, key)
-  const who = actor_id === null ? undefined : (yield* store.get(users, actor_id))?.name
-  const called = calledRow(table, key, row === undefined ? undefined : { ...row })
-  const what = `${called}${column === undefined ? "" : `: ${column.replaceAll("_", " ")}`}`
-  const message = `Not taken back: ${what} was changed since by ${who ?? "somebody else"} (${recorded_at}).`
-  return { status: statusOf.conflict, message, errors: { unless_changed: [message] } } satisfies WireError
+  const shown = row === undefined ? undefined : redaction.row(table, row)
+  if (row !== undefined && shown === undefined) return undefined
+  const actor = actor_id === null ? undefined : yield* store.get(users, actor_id)
+  const name = actor === undefined ? undefined : redaction.row(users, actor)?.["name"]
+  const who = typeof name === "string" && name !== "" ? name : "somebody else"
+  const called = calledRow(table, key, shown === undefined ? undefined : { ...shown })
+  const what = `${called}${watched === undefined ? "" : `: ${columnOf(watched).replaceAll("_", " ")}`}`
+  return `${what} was changed since by ${who} (${recorded_at})`
 })
+const refusal = (what: string): WireError => {
+  const message = `Not taken back: ${what}.`
+  return { status: statusOf.conflict, message, errors: { unless_changed: [message] } }
+}

@@ -208,7 +208,7 @@ const attempt = Effect.fnUntraced(function* (
       message: `Id ${foreign.id} of ${foreign.table} is not leased to this device.`,
       errors: { ids: [`${foreign.table} ${foreign.id}`] }
     }
-  const other = (yield* otherRow(command)) ?? (yield* changedSince(replica_id, command))
+  const other = (yield* otherRow(command)) ?? (yield* changedSince(replica_id, command, viewer))
   if (other !== undefined) return other
   const gone = Object.entries(command.payload.files ?? {}).find(([, { sha256 }]) => lost.has(sha256))
   if (gone !== undefined) return lostFile(...gone)

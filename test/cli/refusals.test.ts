@@ -46,6 +46,12 @@ it("names fewer, other dates and the waiting list; each is a command that holds"
   for (const command of [commands[2]!, commands[1]!, "quote convert 2"])
     expect(await asSam(command), command).toMatchObject({ code: 0 })
 })
+it("takes out the line that nothing is left for where others want the same", async () => {
+  await done("quote new --subject Ball --from 2027-05-11 --to 2027-05-13 --line PAR64*6 --line PAR64*6")
+  const { err } = await asSam("quote convert 3")
+  const [, command = ""] = /For what is free: flightcase (quote remove '#3' \d+)/.exec(err) ?? []
+  for (const one of [command, "quote convert 3"]) expect(await asSam(one), err).toMatchObject({ code: 0 })
+})
 it("a refusal for another reason is as it was", async () => {
   const { code, err } = await asSam("quote add 1 PAR64 --quantity x")
   expect(code).not.toBe(0)

@@ -26,13 +26,13 @@ export const undo_mutants: ReadonlyArray<Mutant> = [
   at_server(
     "the server takes back what somebody else set meanwhile",
     "changedSince",
-    { find: "column === undefined", replace: "column !== undefined" },
+    { find: "change === undefined || event.position", replace: "change !== undefined || event.position" },
     "what somebody has worked on since is kept by the server where it is not known here yet"
   ),
   common(
     "an undo forgets which values it would overwrite",
     "putBack",
-    { find: "changed.map((column) => ({ table: row.table, key: row.key, column }))", replace: "[]" },
+    { find: ".flatMap((name) => watchedOf(row, name))", replace: ".slice(changed.length)" },
     "puts back what it sent and nothing else"
   ),
   common(
@@ -80,7 +80,7 @@ export const undo_mutants: ReadonlyArray<Mutant> = [
   units(
     "units that are out are taken off without coming back",
     "unitBack",
-    { find: "statusOf(now) > 1", replace: "statusOf(now) > 1_000" },
+    { find: "statusOf(set) > 1", replace: "statusOf(set) > 1_000" },
     "go back to where they stood before they are taken off"
   ),
   units(

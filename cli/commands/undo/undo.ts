@@ -60,7 +60,7 @@ const list = async (context: CommandContext, flags: Flags): Promise<void> => {
         n: one.n,
         when: one.issued_at,
         what: one.summary,
-        way: one.refusal === null ? wayTexts[one.way] : "refused",
+        way: one.way === "refused" && (one.refusal !== null || one.later === null) ? "refused" : wayTexts[one.way],
         says: meaning(one)
       })),
       context.terminal
@@ -88,9 +88,11 @@ const inWords = async (context: CommandContext, result: UndoResult): Promise<Und
 
 const undo = async (context: CommandContext, given: string | undefined, flags: Flags): Promise<void> => {
   const device = await deviceWithNews(context)
-  const planned = await inWords(context, await device.undo.plan(given))
+  const asked = await device.undo.plan(given)
+  const planned = await inWords(context, asked)
   if (!planned.ok) throw errorOf(planned.failure, given)
   const { plan } = planned
+  const agreed = asked.ok ? asked.plan : undefined
   const stop = plan.steps.find(({ way }) => way === "cannot" || way === "refused")
   if (context.options.plan === true) {
     // A plan of what is refused ends as undoing would.
@@ -102,9 +104,10 @@ const undo = async (context: CommandContext, given: string | undefined, flags: F
     const { confirm } = await import("../../prompt.ts")
     if (!(await confirm(plan.dependants.length === 0 ? "Take it back?" : "Take all of it back?")))
       return context.note("Left as it is.")
-    return tell(context, given, await inWords(context, await device.undo.undo(given, true)))
+    return tell(context, given, await inWords(context, await device.undo.undo(given, true, agreed)))
   }
-  tell(context, given, await inWords(context, await device.undo.undo(given, flags["withDependants"] === true)))
+  const with_dependants = flags["withDependants"] === true
+  tell(context, given, await inWords(context, await device.undo.undo(given, with_dependants, agreed)))
 }
 /** What others did meanwhile counts: fetched where the server is near, otherwise looked at once it is sent. */
 const deviceWithNews = async (context: CommandContext): Promise<Device> => {
@@ -116,7 +119,7 @@ const news_patience_millis = 3_000
 const redo = async (context: CommandContext, given: string | undefined): Promise<void> => {
   if (context.options.plan === true)
     throw usageError("There is no plan of --redo.", "flightcase undo takes it back again.")
-  tell(context, given, await (await context.device()).undo.redo(given))
+  tell(context, given, await inWords(context, await (await deviceWithNews(context)).undo.redo(given)))
 }
 
 const planLines = ({ dependants, steps }: UndoPlan): ReadonlyArray<string> => [
@@ -163,11 +166,9 @@ const errorOf = (failure: UndoFailure, given: string | undefined): CliError => {
         way_out: `flightcase undo --redo ${failure.command.n} records it again.`
       })
     case "conflict":
-      return new CliError(
-        exit_codes.conflict,
-        `The server refused command ${failure.command.n}: there is nothing to take back.`,
-        { way_out: `flightcase sync resolve ${failure.command.n} settles it.` }
-      )
+      return new CliError(exit_codes.conflict, `The server refused command ${failure.command.n}: it has no effect.`, {
+        way_out: `flightcase sync resolve ${failure.command.n} settles it.`
+      })
     case "settled":
       return new CliError(
         exit_codes.invalid,
@@ -184,13 +185,16 @@ const errorOf = (failure: UndoFailure, given: string | undefined): CliError => {
     case "refused": {
       const { errors, first } = plannedErrors(failure.plan, ["refused"])
       if (first?.refusal) return refusedByRules(first, first.refusal)
-      const n = first?.later?.n
+      const instead = first?.instead ?? null
       return new CliError(exit_codes.conflict, first?.says ?? "It was changed since.", {
         errors,
-        way_out:
-          n === null || n === undefined ? "Agree on it, and set it by hand." : `Undo that first: flightcase undo ${n}.`
+        way_out: instead === null ? undefined : `${instead.charAt(0).toUpperCase()}${instead.slice(1)}.`
       })
     }
+    case "changed":
+      return new CliError(exit_codes.conflict, "It changed while it was looked at: nothing was taken back.", {
+        way_out: "Look at it anew: flightcase undo --plan."
+      })
     case "dependants":
       return new CliError(exit_codes.usage, "Other unsent commands build on it.", {
         errors: Object.fromEntries(failure.plan.dependants.map((one) => [`command ${one.n}`, [oneLine(one.summary)]])),

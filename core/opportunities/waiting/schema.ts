@@ -34,6 +34,7 @@ export const shortage_waits = table(
   },
   {
     entity: "shortage_wait",
+    follows: ["status", "matched_at"],
     visibility: { all_columns: ["opportunities.*", "shortages.*"] },
     indexes: [["product_id", "store_id"], ["opportunity_id"], ["opportunity_item_id"]]
   }

@@ -39,6 +39,8 @@ export interface OutboxCommand extends WireCommand {
   readonly undoes: ReadonlyArray<string>
   /** The run of the command line that withdrew it, where one did. */
   readonly withdrawn_by: string | null
+  /** Somebody undid it when nothing of it was left to take back. */
+  readonly nothing_left: boolean
   /** Its outcome and what others changed meanwhile, worked out when its verdict was pulled. */
   readonly account: JsonObject | null
 }

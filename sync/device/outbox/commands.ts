@@ -82,11 +82,23 @@ export const openCommandStore = (
   const resolveOne = prepared(
     "update commands set state = ? where id = ? and (state = 'held' or (state = 'rejected' and ? <> 'released'))"
   )
+  const find = (id: string): OutboxCommand | undefined =>
+    all(`select ${columns} from commands where id = ?`, id).map(kept)[0]
+  const successorsOf = (id: string): ReadonlyArray<OutboxCommand> =>
+    all(`select ${columns} from commands where replaces = ? order by n`, id).map(kept)
   /** What waited for another command keeps what it must not overwrite; whoever retries one has seen it. */
   const guardOf = ({ replaces, unless_changed }: CommandContext) =>
-    replaces?.how === "released"
-      ? all(`select ${columns} from commands where id = ?`, replaces.id).map(kept)[0]?.unless_changed
-      : unless_changed
+    replaces?.how === "released" ? find(replaces.id)?.unless_changed : unless_changed
+  /** The commands in whose place it stands today: itself, where nothing was recorded to resolve it. */
+  const todayOf = (id: string): ReadonlyArray<string> => {
+    const later = successorsOf(id)
+    return later.length === 0 ? [id] : later.flatMap((one) => todayOf(one.id))
+  }
+  /** What resolves the conflict of an undo takes back the same: what was recorded anew itself, as it is now. */
+  const undoesOf = ({ replaces, undoes }: CommandContext): ReadonlyArray<string> => {
+    const taken_back = undoes ?? (replaces === undefined ? [] : (find(replaces.id)?.undoes ?? []))
+    return [...new Set(taken_back.flatMap(todayOf))]
+  }
   return {
     append: (command, about = {}) =>
       transaction(() => {
@@ -94,7 +106,7 @@ export const openCommandStore = (
           `select coalesce((select max(n) from commands), 0) as n, coalesce((${highest_settled}), 0) as settled`
         )
         const n = Number(last!["n"]) + 1
-        const { base, done, recorded, replaces, run, undoes = [] } = about
+        const { base, done, recorded, replaces, run } = about
         const unless_changed = guardOf(about)
         const makers = trackDependencies(n, command.ids, about)
         const needs = [...new Set([...(about.needs ?? []), ...makers])].slice(0, dependencies_max)
@@ -119,7 +131,7 @@ export const openCommandStore = (
           JSON.stringify(rows_seen),
           run ?? null,
           done === undefined ? null : JSON.stringify(done),
-          JSON.stringify(undoes),
+          JSON.stringify(undoesOf(about)),
           unless_changed === undefined ? null : JSON.stringify(unless_changed),
           checksumOf({ ...command, n, payload, ids })
         )
@@ -147,8 +159,8 @@ export const openCommandStore = (
     lastPending: () => Number(all("select coalesce(max(n), 0) as n from commands where state = 'pending'")[0]!["n"]),
     all: () => all(`select ${columns} from commands order by n`).map(kept),
     byState: (state) => all(`select ${columns} from commands where state = ? order by n`, state).map(kept),
-    find: (id) => all(`select ${columns} from commands where id = ?`, id).map(kept)[0],
-    successors: (id) => all(`select ${columns} from commands where replaces = ? order by n`, id).map(kept),
+    find,
+    successors: successorsOf,
     heldBy: (id) => all(`select ${columns} from commands where state = 'held' and cause = ? order by n`, id).map(kept),
     settle: (verdicts) => {
       if (verdicts.length === 0) return

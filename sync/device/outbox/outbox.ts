@@ -9,7 +9,7 @@ import { openLeases, type OutboxLeases } from "./leases.ts"
 import { openDependencies, type OutboxDependencies } from "./dependencies.ts"
 import { openReopening, type OutboxReopening } from "./reopening.ts"
 import { decodeMetaRow } from "./rows.ts"
-import { openTables } from "./tables.ts"
+import { openTables, type OutboxTables } from "./tables.ts"
 import { openWithdrawal, type OutboxWithdrawal } from "./withdrawal.ts"
 import { openOutcomes, type OutboxOutcomes } from "./outcomes.ts"
 
@@ -21,6 +21,8 @@ export interface Outbox
     Pick<OutboxDependencies, "creatorsOf">,
     OutboxReopening,
     OutboxWithdrawal {
+  /** Until what this gives ends it, all that is written here is stored together, or not at all. */
+  readonly begin: OutboxTables["begin"]
   readonly get: (key: string) => string | undefined
   readonly set: (key: string, value: string) => void
   readonly close: () => void
@@ -38,8 +40,9 @@ export const openOutbox = (db: DatabaseSync): Outbox => {
   const tables = openTables(db)
   const leasing = openLeases(tables)
   const needs = openDependencies(tables, leasing)
-  const { all, prepared, reading } = tables
+  const { all, begin, prepared, reading } = tables
   return {
+    begin,
     ...openCommandStore(tables, leasing, needs),
     ...openOutcomes(tables),
     ...leasing.leases,

@@ -17,7 +17,7 @@ const textOrNull = Schema.NullOr(Schema.String)
 /** What is read of a command; `decodeCommandRow` reads rows of these columns. */
 export const columns =
   "n, id, name, payload, ids, issued_at, state, error, needs, base, replaces, cause, account, rows_seen, run, undoes, " +
-  "unless_changed, withdrawn_by, checksum"
+  "unless_changed, withdrawn_by, nothing_left, checksum"
 const commandRow = () =>
   Schema.Struct({
     n: wholeNumber,
@@ -37,7 +37,8 @@ const commandRow = () =>
     run: textOrNull,
     undoes: jsonText(Schema.Array(Schema.String)),
     unless_changed: jsonTextOrNull(unlessChanged),
-    withdrawn_by: textOrNull
+    withdrawn_by: textOrNull,
+    nothing_left: wholeNumber
   })
 const decodeRow = decoderOf("a command", commandRow)
 /** What is wanted of a command when its file is damaged: what was sent, and its state. */
@@ -48,9 +49,10 @@ export const decodeSalvagedRow = optionalDecoderOf("a command", () => {
 export const decodeErrorText = optionalDecoderOf("the error of a command", () => jsonText(wireError))
 /** A command of a row with `columns`. */
 export const decodeCommandRow = (row: { readonly [column: string]: unknown }): OutboxCommand => {
-  const { rows_seen, unless_changed, ...command } = decodeRow(row)
+  const { nothing_left, rows_seen, unless_changed, ...command } = decodeRow(row)
   return {
     ...command,
+    nothing_left: nothing_left === 1,
     ...(Object.keys(rows_seen).length === 0 ? {} : { rows_seen }),
     ...(unless_changed === null ? {} : { unless_changed })
   }

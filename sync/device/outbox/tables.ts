@@ -38,7 +38,8 @@ const added_columns = [
   "done text",
   "undoes text not null default '[]'",
   "unless_changed text",
-  "withdrawn_by text"
+  "withdrawn_by text",
+  "nothing_left integer not null default 0"
 ]
 /** The states of commands the server may still have to decide: no other copy of them exists. */
 const unsettled: ReadonlySet<unknown> = new Set(["pending", "rejected", "held"] satisfies ReadonlyArray<CommandState>)
@@ -67,6 +68,11 @@ const checksummed = ({ n, id, name, payload, ids, issued_at, checksum }: Row) =>
   checksum
 })
 
+/** Ends what was begun. */
+export interface OpenTransaction {
+  readonly commit: () => void
+  readonly rollback: () => void
+}
 export interface OutboxTables {
   readonly all: (sql: string, ...values: ReadonlyArray<string | number>) => ReadonlyArray<Row>
   /** A command of a row with `columns`. */
@@ -82,6 +88,8 @@ export interface OutboxTables {
   }
   /** When it returns, what it wrote is on the disk; when it throws, nothing of it was stored. */
   readonly transaction: <A>(body: () => A) => A
+  /** Begins a transaction that others join until it ends: all of them are stored, or none. */
+  readonly begin: () => OpenTransaction
   /** The highest number ever given here; 0 before the first. */
   readonly lastN: () => number
 }
@@ -121,6 +129,19 @@ const checkOnOpening = (db: DatabaseSync): void => {
   for (const row of db.prepare("select * from leases").all()) decodeLeaseRow(row)
   for (const row of db.prepare("select * from lease_requests").all()) decodeLeaseRequestRow(row)
 }
+/** Which commands take a command back, by what they take back; kept by the file itself, whichever release writes. */
+const openUndoings = (db: DatabaseSync): void => {
+  if (db.prepare("select 1 from sqlite_master where name = 'undoings_kept'").get() !== undefined) return
+  db.exec(`
+    create table if not exists undoings
+      (undone text not null, n integer not null, primary key (undone, n)) without rowid;
+    insert or ignore into undoings select value, n from commands, json_each(undoes) where undoes <> '[]';
+    create trigger if not exists undoings_kept after insert on commands when new.undoes <> '[]' begin
+      insert or ignore into undoings select value, new.n from json_each(new.undoes);
+    end;`)
+}
+const alone = ["begin immediate", "commit", "rollback"] as const
+const joined = ["savepoint part", "release part", "rollback to part; release part"] as const
 const openGuarded = (db: DatabaseSync, guarded: <A>(work: () => A) => A): OutboxTables => {
   db.exec(schema)
   const present = new Set(
@@ -131,6 +152,7 @@ const openGuarded = (db: DatabaseSync, guarded: <A>(work: () => A) => A): Outbox
   )
   for (const column of added_columns)
     if (!present.has(column.slice(0, column.indexOf(" ")))) db.exec(`alter table commands add column ${column}`)
+  openUndoings(db)
   db.exec("create index if not exists commands_replaces on commands (replaces) where replaces is not null")
   checkOnOpening(db)
   const statements = new Map<string, StatementSync>()
@@ -146,20 +168,37 @@ const openGuarded = (db: DatabaseSync, guarded: <A>(work: () => A) => A): Outbox
     guarded(() => statementOf(sql).all(...values))
   const transaction = <A>(body: () => A): A =>
     guarded(() => {
-      db.exec("begin immediate")
+      const [begin, commit, rollback] = db.isTransaction ? joined : alone
+      db.exec(begin)
       try {
         const result = body()
-        db.exec("commit")
+        db.exec(commit)
         return result
       } catch (error) {
-        if (db.isTransaction) db.exec("rollback")
+        if (db.isTransaction) db.exec(rollback)
         throw error
       }
     })
+  const begin = (): OpenTransaction => {
+    guarded(() => db.exec("begin immediate"))
+    const rollback = (): void => {
+      if (db.isTransaction) guarded(() => db.exec("rollback"))
+    }
+    return { commit: () => guarded(() => db.exec("commit")), rollback }
+  }
   const sign = (n: number): void => {
     const [row] = all(`select ${columns} from commands where n = ?`, n)
     if (row !== undefined) prepared("update commands set checksum = ? where n = ?").run(checksumOf(checksummed(row)), n)
   }
   const lastN = (): number => Number(all("select coalesce(max(n), 0) as n from commands")[0]!["n"])
-  return { all, kept: (row) => guarded(() => commandOf(row)), reading: guarded, prepared, sign, transaction, lastN }
+  return {
+    all,
+    kept: (row) => guarded(() => commandOf(row)),
+    reading: guarded,
+    prepared,
+    sign,
+    transaction,
+    begin,
+    lastN
+  }
 }

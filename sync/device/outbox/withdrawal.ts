@@ -16,6 +16,8 @@ export interface OutboxWithdrawal {
    * replica is due to be put right (`isRebaseDue`) until `rebased`. `run`: the run of the program that does it.
    */
   readonly withdraw: (ids: ReadonlyArray<string>, run?: string) => boolean
+  /** Remembers that undoing these found nothing left to take back. */
+  readonly foundNothingLeft: (ids: ReadonlyArray<string>) => void
   readonly isRebaseDue: () => boolean
   readonly rebased: () => void
   /** The server has these numbers without content now: they are sent no more. */
@@ -68,6 +70,11 @@ export const openWithdrawal = ({ all, kept, prepared, reading, transaction }: Ou
         write(rebase_key, "yes")
         return true
       }),
+    foundNothingLeft: (ids) => {
+      transaction(() => {
+        for (const id of ids) prepared("update commands set nothing_left = 1 where id = ?").run(id)
+      })
+    },
     isRebaseDue: () => valueOf(rebase_key) === "yes",
     rebased: () => {
       prepared("delete from meta where key = ?").run(rebase_key)
@@ -86,10 +93,8 @@ export const openWithdrawal = ({ all, kept, prepared, reading, transaction }: Ou
     byIdOrNumber: (given) =>
       all(`select ${columns} from commands where id = ? or cast(n as text) = ?`, given, given).map(kept)[0],
     undoersOf: (id) =>
-      all(
-        `select ${columns} from commands where undoes <> '[]' ` +
-          "and exists (select 1 from json_each(undoes) where value = ?) order by n",
-        id
-      ).map(kept)
+      all(`select ${columns} from commands where n in (select n from undoings where undone = ?) order by n`, id).map(
+        kept
+      )
   }
 }

@@ -5,12 +5,12 @@ import { type StoredEvent } from "../../../core/kernel/event.ts"
 import { type Json, sameJson } from "../../../core/kernel/json.ts"
 import { fieldOut } from "../../../core/kernel/resource.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
-import { type AnyRow, caseFoldedName, isSearchable, type Table } from "../../../core/kernel/table.ts"
+import type { AnyRow, Table } from "../../../core/kernel/table.ts"
 import { users } from "../../../core/users/schema.ts"
-import { rowKey, type RowTouch, touchesOf } from "../../protocol/touches.ts"
+import { isWorthShowing, rowKey, type RowTouch, touchesOf } from "../../protocol/touches.ts"
 import type { Actor, RowLabel } from "./outcome.ts"
 
-export { rowKey, type RowTouch, touchesOf }
+export { isWorthShowing, rowKey, type RowTouch, touchesOf }
 
 export interface DescriptionContext {
   readonly catalogue: Catalogue
@@ -22,19 +22,6 @@ export interface DescriptionContext {
 
 export const isByOtherDevice = ({ replica_id }: DescriptionContext, event: StoredEvent): boolean =>
   event.replica_id !== replica_id
-
-const system_columns: ReadonlySet<string> = new Set(["id", "uuid", "created_at", "updated_at"])
-/** Whether a change of this column is shown to people: not of what the system keeps for itself. */
-export const isWorthShowing = (table: Table, column: string): boolean => {
-  const field = table.columns[column]
-  return (
-    field !== undefined &&
-    !field.hidden &&
-    !system_columns.has(column) &&
-    !table.bookkeeping.includes(column) &&
-    !Object.entries(table.columns).some(([name, one]) => isSearchable(one) && caseFoldedName(name) === column)
-  )
-}
 
 /** A column's value as answers give it; `around` is the row, or as much of it as is known. */
 export const describeValue = (

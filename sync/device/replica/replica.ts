@@ -3,7 +3,7 @@
  * top. Each step is one transaction of the replica's file; the outbox is written inside it, before it commits, so a
  * command is either in neither file, or in the outbox and run here now or on the next opening.
  */
-import { Effect } from "effect"
+import { Effect, Exit } from "effect"
 import { answer as answerRead, match } from "../../../core/kernel/dispatch.ts"
 import type { CommandRuntime } from "../../../core/kernel/command-runtime.ts"
 import type { Endpoint, Failure, Request } from "../../../core/kernel/endpoint.ts"
@@ -26,6 +26,7 @@ import { revertProvisional } from "./provisional.ts"
 import { applyHere, applyPage, applyStaged, saveVerdicts } from "./pull.ts"
 import { type CallAfter, planSeries, recordCommand } from "./record-command.ts"
 import {
+  type LocalEffect,
   type PlannedRequest,
   type PulledEvents,
   type QueryResult,
@@ -49,6 +50,20 @@ export type {
   ReplicaOptions,
   Rerecording
 } from "./replica-parts.ts"
+
+/** The outbox is on the disk before the replica commits: a stop between the two is made up for on the next opening. */
+const together = <A>({ outbox }: ReplicaParts, work: LocalEffect<A>): LocalEffect<A> =>
+  Effect.flatMap(Store, (store) =>
+    relaxedDurability(
+      store.transaction(
+        Effect.acquireUseRelease(
+          Effect.sync(outbox.begin),
+          ({ commit }) => Effect.tap(work, Effect.sync(commit)),
+          ({ rollback }, exit) => (Exit.isSuccess(exit) ? Effect.void : Effect.sync(rollback))
+        )
+      )
+    )
+  )
 
 /** Passes verdicts and outcomes on to the outbox; safe to repeat. */
 const settleOutbox = Effect.fnUntraced(function* ({ at, outbox }: ReplicaParts) {
@@ -239,6 +254,7 @@ export const makeReplica = (options: ReplicaOptions): Replica => {
     runtime,
     open: open(parts),
     ask: (request, plan, again) => ask(parts, request, plan, again),
+    together: (work) => together(parts, work),
     plan: (requests, ids = []) => plan(parts, requests, ids),
     apply: (pulled) => apply(parts, pulled),
     settle: (settled) => settle(parts, settled),

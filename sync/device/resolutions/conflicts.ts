@@ -141,6 +141,11 @@ export const conflictsOver = (parts: ConflictParts) => {
           ? plannedDrop(outbox, command, with_dependants)
           : resolveAnew(parts, planningOver(parts), command, how)
       if ("drop" in how) return drop(outbox, recorder, command, with_dependants)
+      // What takes several commands is tried out first: none is kept where one of them is refused.
+      if ("reduce_to" in how || "dates" in how) {
+        const planned = await resolveAnew(parts, planningOver(parts), command, how)
+        if (planned.status >= 400) return planned
+      }
       const answer = await resolveAnew(parts, recorder, command, how)
       return answer.status >= 400 ? answer : { ...answer, released: await releaseHeld(outbox, recorder) }
     }

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import type { Catalogue } from "../../../core/kernel/catalogue.ts"
 import type { Endpoint, Params } from "../../../core/kernel/endpoint.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"
+import type { StoredEvent } from "../../../core/kernel/event.ts"
 import { journal } from "../../../core/kernel/journal.ts"
 import { baseView, render, viewContext } from "../../../core/kernel/render.ts"
 import { baseCurrency } from "../../../core/kernel/settings.ts"
@@ -13,7 +14,7 @@ import type { Viewer } from "../../../core/kernel/viewer.ts"
 import type { ChangedRow, Done } from "../../../core/undo/compensation.ts"
 import { calledRow, naming } from "../../../core/undo/called.ts"
 import { commandDecided } from "../../protocol/events.ts"
-import { type DescriptionContext, touchesOf } from "../outcomes/describe-event.ts"
+import { type DescriptionContext, rowKey, touchesOf } from "../outcomes/describe-event.ts"
 import type { DoneEffects, EventSummary, OutboxCommand } from "../outbox/command.ts"
 
 export interface UndoContext extends DescriptionContext {
@@ -47,15 +48,17 @@ export const doneOf = Effect.fnUntraced(function* (
   const set = new Map<string, { [column: string]: Json }>()
   for (const event of yield* eventsOf(command, done, context.replica_id))
     for (const touch of touchesOf(context, event, command.issued_at)) {
-      const place = `${touch.table.name}/${touch.key}`
+      const place = rowKey(touch)
       set.set(place, { ...set.get(place), ...(touch.columns as JsonObject) })
     }
+  const before_it = yield* changedBeforeIt(context, command, done)
   const rows: Array<ChangedRow> = []
   for (const place of new Set([...Object.keys(done.rows), ...done.made])) {
     const at = place.indexOf("/")
     const table = catalogue.table(place.slice(0, at))
     const key = keyOf(table, place.slice(at + 1))
-    const before = done.rows[place]
+    const recorded = done.rows[place]
+    const before = recorded === undefined ? undefined : { ...recorded, ...before_it.get(place) }
     const now = yield* store.get(table, key)
     rows.push({
       table: table.name,
@@ -68,6 +71,34 @@ export const doneOf = Effect.fnUntraced(function* (
   }
   const called = yield* namesOf(catalogue, endpoint, command, rows)
   return { endpoint, params: command.payload.params, body: command.payload.body, rows, called } satisfies Done
+})
+
+/**
+ * Columns that were set after the command was recorded here and before it was decided at the server, by row: others
+ * were there first, and what they set is what it changed.
+ */
+const changedBeforeIt = Effect.fnUntraced(function* (
+  context: UndoContext,
+  { base, id, issued_at }: OutboxCommand,
+  { events }: DoneEffects
+) {
+  const store = yield* Store
+  const columns = new Map<string, JsonObject>()
+  const own = (yield* store.find(
+    journal,
+    { command_id: id, replica_id: context.replica_id },
+    { order: ["position"] }
+  )).filter(({ type }) => type !== commandDecided.type)
+  const [first] = own
+  if (base === null || first === undefined) return columns
+  const streams = [...new Set([...own, ...events].map(({ stream }) => stream))]
+  const known = (yield* store.find(journal, { stream: streams }, { order: ["position"] })) as ReadonlyArray<StoredEvent>
+  for (const event of known) {
+    if (event.position <= base || event.position >= first.position || event.type === commandDecided.type) continue
+    for (const touch of touchesOf(context, event, issued_at))
+      columns.set(rowKey(touch), { ...columns.get(rowKey(touch)), ...(touch.columns as JsonObject) })
+  }
+  return columns
 })
 
 const shownRow = Effect.fnUntraced(function* (context: UndoContext, table: Table, row: JsonObject) {

@@ -1,12 +1,13 @@
 /** What forbids an undo: values that somebody set since, rows that others have worked on. It names who and when. */
 import { Effect } from "effect"
-import { sameJson } from "../../../core/kernel/json.ts"
+import { type JsonObject, sameJson } from "../../../core/kernel/json.ts"
 import { journal } from "../../../core/kernel/journal.ts"
 import type { StoredEvent } from "../../../core/kernel/event.ts"
 import type { Failure } from "../../../core/kernel/endpoint.ts"
 import { Store } from "../../../core/kernel/store/store.ts"
 import type { Done, Expected, Undoing } from "../../../core/undo/compensation.ts"
 import { commandDecided } from "../../protocol/events.ts"
+import { columnOf, valueAt, watching } from "../../protocol/touches.ts"
 import { actorOf, isByOtherDevice, isWorthShowing, rowKey, touchesOf } from "../outcomes/describe-event.ts"
 import type { DoneEffects, OutboxCommand } from "../outbox/command.ts"
 import type { Outbox } from "../outbox/outbox.ts"
@@ -43,20 +44,15 @@ export const laterChange = Effect.fnUntraced(function* (
   if (changed.length === 0 && untouched.length === 0) return undefined
   const later = yield* eventsAfter(context, command, effects)
   for (const { column, key, table } of changed) {
-    const event = later.findLast((one) =>
-      touchesOf(context, one, one.recorded_at).some(
-        (touch) => touch.table.name === table && String(touch.key) === String(key) && column in touch.columns
-      )
-    )
+    const place = `${table}/${key}`
+    const look = watching(context.catalogue, { [place]: [column] }, new Map([[place, leftBy(done, { key, table })]]))
+    const event = later.filter((one) => look(one, one.recorded_at) !== undefined).at(-1)
     if (event === undefined || !with_it.has(event.command_id))
-      return yield* described(outbox, event, done.called(table, key), column)
+      return yield* described(outbox, event, done.called(table, key), columnOf(column))
   }
   for (const { key, table } of untouched) {
-    const event = later.find(
-      (one) =>
-        isByOtherDevice(context, one) &&
-        touchesOf(context, one, one.recorded_at).some((touch) => rowKey(touch) === `${table}/${key}`)
-    )
+    const look = watching(context.catalogue, { [`${table}/${key}`]: [] })
+    const event = later.find((one) => isByOtherDevice(context, one) && look(one, one.recorded_at) !== undefined)
     if (event !== undefined) return yield* described(outbox, event, done.called(table, key), null)
   }
   return undefined
@@ -93,18 +89,28 @@ export const guardOf = Effect.fnUntraced(function* (
   if (expects.length === 0 && untouched.length === 0) return undefined
   const rows: { [row: string]: ReadonlyArray<string> } = {}
   for (const { column, key, table } of expects) rows[`${table}/${key}`] = [...(rows[`${table}/${key}`] ?? []), column]
-  // No column named: the whole row.
+  // No column named: all that people work on.
   for (const { key, table } of untouched) rows[`${table}/${key}`] = []
   const streams = (yield* eventsOf(command, effects, context.replica_id)).map(({ stream }) => stream)
   return { streams: [...new Set(streams)], rows }
 })
-/** A row that is gone holds nothing any more: the rules say what that means. */
-const holds = ({ rows }: Done, { column, key, table }: Expected): boolean => {
+/** The columns of a row as the command left them: what it did not set is as it was before. */
+const leftBy = ({ rows }: Done, { key, table }: Pick<Expected, "key" | "table">): JsonObject => {
   const row = rows.find((one) => one.table === table && one.key === key)
-  if (row?.now === undefined || !(column in row.set)) return true
-  return sameJson(row.now[column] ?? null, row.set[column] ?? null)
+  return { ...row?.before, ...row?.set }
 }
-const eventsAfter = Effect.fnUntraced(function* (context: UndoContext, command: OutboxCommand, effects: DoneEffects) {
+/** A row that is gone holds nothing any more: the rules say what that means. */
+const holds = (done: Done, expected: Expected): boolean => {
+  const { column, key, table } = expected
+  const now = done.rows.find((one) => one.table === table && one.key === key)?.now
+  const left = leftBy(done, expected)
+  return now === undefined || !(columnOf(column) in left) || sameJson(valueAt(now, column), valueAt(left, column))
+}
+export const eventsAfter = Effect.fnUntraced(function* (
+  context: UndoContext,
+  command: OutboxCommand,
+  effects: DoneEffects
+) {
   const store = yield* Store
   const streams = [...new Set((yield* eventsOf(command, effects, context.replica_id)).map(({ stream }) => stream))]
   const events = (yield* store.find(journal, { stream: streams }, { order: ["position"] })).filter(
@@ -114,7 +120,7 @@ const eventsAfter = Effect.fnUntraced(function* (context: UndoContext, command: 
   // Where its own events came as rows of a fill, all that is in the journal here is later.
   return events.filter(({ position }) => own === undefined || position > own.position)
 })
-const described = Effect.fnUntraced(function* (
+export const described = Effect.fnUntraced(function* (
   outbox: Outbox,
   event: StoredEvent | undefined,
   what: string,

@@ -34,6 +34,16 @@ export const requestOf = (
   }
 }
 
+/**
+ * The command before that one is not decided without: what may be left out is left out together, and holds up nothing
+ * else.
+ */
+export const neededBy = <C>(
+  { otherwise }: UndoRequest,
+  recorded: ReadonlyArray<{ readonly request: UndoRequest; readonly command: C }>
+): C | undefined =>
+  recorded.findLast(({ request }) => otherwise !== undefined || request.otherwise === undefined)?.command
+
 /** Why one of several compensations, carried out in this order, is refused: the first of them, by its place. */
 export interface TriedRefusal {
   readonly place: number

@@ -120,6 +120,51 @@ describe("a status", () => {
     expect(asked(statusSet(2, 0, 5))).toEqual([["opportunities.reopen", { id: "3" }]])
     expect(asked(statusSet(1, 4, 2))).toEqual([["opportunities.reinstate", { id: "3" }], to(4)])
   })
+  it("goes back only in the state it was set in: each has numbers of its own", () => {
+    const row = { table: "opportunities", key: 3 }
+    expect(statusSet(1, 0, 1)).toMatchObject({
+      expects: [
+        { ...row, column: "status" },
+        { ...row, column: "state" }
+      ]
+    })
+  })
+})
+
+describe("an opposite", () => {
+  const expectsOf = (undoing: Undoing) => (undoing.kind === "cannot" ? undoing : undoing.expects)
+  const path = (table: string, id: number, set: JsonObject, before: JsonObject = {}) => [
+    changed(table, id, { before, set, now: { ...before, ...set } })
+  ]
+  it("is done while what the command set is as it left it", () => {
+    const params = { id: "3" }
+    const rows = path("opportunities", 3, { state: 1, status: 0 })
+    expect(expectsOf(takenBack("opportunities.convert_to_quotation", { params, rows }))).toMatchObject([
+      { column: "state" },
+      { column: "status" }
+    ])
+    const deleted = path("members", 3, { deleted_at: "2026-06-18T12:00:00.000Z" })
+    expect(expectsOf(takenBack("members.delete", { params, rows: deleted }))).toMatchObject([{ column: "deleted_at" }])
+    const restored = takenBack("members.restore", { params, rows: path("members", 3, { deleted_at: null }) })
+    expect(restored).toMatchObject({ requests: [{ name: "members.delete" }], untouched: [{ key: 3 }] })
+  })
+  it("of a version or a seal stands for nothing that others chose or wrote since", () => {
+    const versions = [
+      ...path("opportunity_versions", 1, { is_active: true }, { is_active: false }),
+      ...path("opportunity_versions", 2, { is_active: false }, { is_active: true })
+    ]
+    const activated = takenBack("opportunities.activate_version", { params: { id: "3", version: "1" }, rows: versions })
+    expect(expectsOf(activated)).toMatchObject([
+      { key: 1, column: "is_active" },
+      { key: 2, column: "is_active" }
+    ])
+    const sealed = (set: JsonObject) =>
+      expectsOf(
+        takenBack("containers.seal", { params: { container: "6" }, rows: path("containers", 6, set, { notes: null }) })
+      )
+    expect(sealed({ status: "sealed" })).toMatchObject([{ column: "status" }])
+    expect(sealed({ status: "sealed", notes: "mine" })).toMatchObject([{ column: "status" }, { column: "notes" }])
+  })
 })
 
 describe("units and counts", () => {
@@ -165,8 +210,23 @@ describe("units and counts", () => {
     ])
   })
   it("are expected to stand where the command left them", () => {
+    const row = { table: "asset_assignments", key: 8 }
     const prepared = changed("asset_assignments", 8, { before: unit(0), set: { status: 1 }, now: unit(1) })
-    expect(scanned([prepared])).toMatchObject({ expects: [{ table: "asset_assignments", key: 8, column: "status" }] })
+    expect(scanned([prepared])).toMatchObject({ expects: [{ ...row, column: "status" }] })
+    expect(scanned([made("asset_assignments", 8, unit(0))])).toMatchObject({
+      expects: ["status", "stock_level_id", "container_stock_level_id"].map((column) => ({ ...row, column }))
+    })
+  })
+  it("keep the status that others gave a unit another went instead of, which nobody may have moved", () => {
+    const substituted = changed("asset_assignments", 8, {
+      before: unit(0),
+      set: { stock_level_id: 6 },
+      now: unit(2, { stock_level_id: 6 })
+    })
+    expect(asked(scanned([substituted]))).toEqual([
+      ["opportunities.move_asset", { ...place, asset: 8 }, { action: "substitute", stock_level_id: 5 }]
+    ])
+    expect(scanned([substituted])).toMatchObject({ expects: [{ column: "status" }, { column: "stock_level_id" }] })
   })
   it("are what a scan in was about, which names no order", () => {
     const row = changed("asset_assignments", 8, { before: unit(2), set: { status: 3 }, now: unit(3) })
@@ -253,12 +313,13 @@ describe("cases, people and the workshop", () => {
 
 describe("dates of a hire", () => {
   const [old, later] = ["2026-09-05T09:00:00.000Z", "2026-09-08T09:00:00.000Z"]
-  const extended = (line: JsonObject) =>
+  const extended = (line: JsonObject, ...more: ReadonlyArray<ChangedRow>) =>
     takenBack("opportunities.extend", {
       params: { id: "3" },
       rows: [
         changed("opportunities", 3, { before: { starts_at: null, ends_at: old }, set: { ends_at: later } }),
-        changed("opportunity_items", 10, { before: line, set: { ends_at: later } })
+        changed("opportunity_items", 10, { before: line, set: { ends_at: later } }),
+        ...more
       ]
     })
   it("are those of before for the lines that went along, and by hand where one had dates of its own", () => {
@@ -266,5 +327,16 @@ describe("dates of a hire", () => {
       ["opportunities.extend", { id: "3" }, { ends_at: old, lines: [10] }]
     ])
     expect(extended({ ends_at: "2026-09-03T09:00:00.000Z" })).toMatchObject({ kind: "cannot" })
+  })
+  it("leave out lines that were removed since, and those of a line that somebody changed are theirs", () => {
+    const removed = { ...gone("opportunity_items", 11, { ends_at: old }), set: { ends_at: later } }
+    const undoing = extended({ ends_at: old }, removed)
+    expect(asked(undoing)).toEqual([["opportunities.extend", { id: "3" }, { ends_at: old, lines: [10] }]])
+    expect(undoing).toMatchObject({
+      expects: [
+        { table: "opportunities", key: 3, column: "ends_at" },
+        { table: "opportunity_items", key: 10, column: "ends_at" }
+      ]
+    })
   })
 })

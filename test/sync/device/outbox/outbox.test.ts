@@ -75,6 +75,16 @@ describe("commands", () => {
     expect(outbox.byState("rejected")).toMatchObject([{ n: 2, error }])
     expect(outbox.counts()).toEqual({ accepted: 1, pending: 1, rejected: 1 })
   })
+  it("recorded anew take back what they took back, as that was recorded anew itself", () => {
+    const outbox = open()
+    const error = { status: 409, message: "No." }
+    outbox.append(command("a"))
+    outbox.append(command("undoing a"), { undoes: ["a"] })
+    outbox.settle([1, 2].map((n) => ({ n, status: "rejected", error })))
+    outbox.append(command("a again"), { replaces: { id: "a", how: "retried" } })
+    outbox.append(command("undoing it"), { replaces: { id: "undoing a", how: "retried" } })
+    expect(outbox.find("undoing it")?.undoes).toEqual(["a again"])
+  })
   it("that were refused can be resolved once, others not", () => {
     const outbox = open()
     for (const id of ["a", "b", "c"]) outbox.append(command(id))

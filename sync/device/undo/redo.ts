@@ -1,0 +1,213 @@
+/** What was undone is recorded once more (rules/undo 6). */
+import { Clock, Effect } from "effect"
+import type { CommandRuntime } from "../../../core/kernel/command-runtime.ts"
+import type { Failure, Params } from "../../../core/kernel/endpoint.ts"
+import type { StoredEvent } from "../../../core/kernel/event.ts"
+import type { Fields } from "../../../core/kernel/field.ts"
+import { type Json, sameJson } from "../../../core/kernel/json.ts"
+import type { Store } from "../../../core/kernel/store/store.ts"
+import { itemAt } from "../../../core/values/lists.ts"
+import { instantOf } from "../../../core/values/time.ts"
+import type { ChangedRow, Done } from "../../../core/undo/compensation.ts"
+import { asAnswer } from "../answer.ts"
+import { rowKey, touchesOf } from "../outcomes/describe-event.ts"
+import type { OutboxCommand } from "../outbox/command.ts"
+import type { Outbox } from "../outbox/outbox.ts"
+import { remapBody, remapParams } from "../recovery/id-remap.ts"
+import { commandRequest, isRefusal } from "../recovery/lost-rows.ts"
+import type { QueryResult, Rerecording } from "../replica/replica.ts"
+import { doneOf, eventsOf, type UndoContext, undoContext } from "./facts.ts"
+import { described, eventsAfter, type Later, type UndoGuard } from "./guards.ts"
+import {
+  isCompensation,
+  isUndone,
+  lastUndone,
+  redoable,
+  redone,
+  redoneAs,
+  refusedRedoOf,
+  undoersOf
+} from "./history.ts"
+import {
+  allOrNone,
+  failed,
+  insteadOf,
+  laterText,
+  named,
+  plain,
+  type UndoParts,
+  type UndoResult,
+  type UndoStep
+} from "./parts.ts"
+
+export const redo = async (parts: UndoParts, given: string | undefined): Promise<UndoResult> => {
+  const { outbox } = parts
+  const command = given === undefined ? undefined : outbox.byIdOrNumber(given)
+  if (given !== undefined && command === undefined) return failed({ kind: "unknown" })
+  const today = command === undefined ? undefined : redoneAs(outbox, command).id
+  const wanted = command === undefined ? lastUndone(outbox) : redoable(outbox).filter(({ id }) => id === today)
+  if (wanted.length === 0)
+    return failed(
+      command === undefined ? { kind: "nothing" } : { kind: "settled", command: await named(parts, command) }
+    )
+  const refused = wanted.flatMap((one) => refusedRedoOf(outbox, one) ?? [])[0]
+  if (refused !== undefined) return failed({ kind: "conflict", command: await named(parts, refused) })
+  const steps: Array<UndoStep> = []
+  for (const one of wanted)
+    steps.push({ ...(await named(parts, one)), ...plain, way: "nothing", says: "Recorded again." })
+  return allOrNone(parts, recordedAgain(parts, wanted, steps))
+}
+const recordedAgain = Effect.fnUntraced(function* (
+  parts: UndoParts,
+  wanted: ReadonlyArray<OutboxCommand>,
+  steps: ReadonlyArray<UndoStep>
+): Effect.fn.Return<UndoResult, Failure, Store | CommandRuntime> {
+  const { outbox, replica } = parts
+  const ids = idsOfToday(parts)
+  const recorded: Array<number> = []
+  for (const [at, one] of [...wanted.entries()].reverse()) {
+    const step = itemAt(steps, at)
+    const { guard, later } = yield* overwritten(parts, one, new Set(wanted.map(({ id }) => id)))
+    if (later !== undefined) {
+      const told = { way: "refused", says: laterText(later), instead: insteadOf(later), later } as const
+      return failed({ kind: "refused", plan: { steps: [{ ...step, ...told }], dependants: [] } })
+    }
+    const command = withIds(parts, one, ids)
+    const request = commandRequest(outbox, command, command.payload.body)
+    const answer: QueryResult = isRefusal(request)
+      ? request
+      : one.payload.files !== undefined
+        ? { status: 422, body: { message: "Its file is not on this device any more: attach it again." } }
+        : yield* asAnswer(replica.ask(request, false, recordedFor(outbox, one, guard)))
+    if (answer.status >= 400) return failed({ kind: "answer", answer, step })
+    const again = answer.command === undefined ? undefined : outbox.find(answer.command.id)
+    if (again === undefined) continue
+    keepPairs(ids, one, again)
+    recorded.push(again.n)
+  }
+  return { ok: true, plan: { steps, dependants: [] }, recorded }
+})
+/** What was withdrawn may have been recorded once more itself: it takes back again what it took back then. */
+const recordedFor = (outbox: Outbox, one: OutboxCommand, guard: UndoGuard | undefined): Rerecording => {
+  const withdrawn = one.state === "withdrawn"
+  return {
+    ids: withdrawn ? outbox.leasedAmong(one, one.ids) : {},
+    undoes: withdrawn ? [one.id, ...one.undoes] : undoersOf(outbox, one).map(({ id }) => id),
+    ...(guard === undefined ? {} : { unless_changed: guard })
+  }
+}
+
+type Ids = Map<string, Map<number, number>>
+const keepId = (ids: Ids, table: string, from: number, to: number | undefined): void => {
+  if (to !== undefined && to !== from) ids.set(table, (ids.get(table) ?? new Map<number, number>()).set(from, to))
+}
+const keepPairs = (ids: Ids, first: OutboxCommand, today: OutboxCommand): void => {
+  for (const [table, made] of Object.entries(first.ids)) {
+    const again = today.ids[table] ?? []
+    if (again.length === made.length) for (const [at, id] of made.entries()) keepId(ids, table, id, again[at])
+  }
+}
+/**
+ * The ids of rows that were made once more, by those they had first: what was recorded once more makes its rows anew,
+ * and so does what takes back a deletion.
+ */
+const idsOfToday = ({ catalogue, outbox }: UndoParts): Ids => {
+  const ids: Ids = new Map()
+  for (const [first, today] of redone(outbox)) keepPairs(ids, first, today)
+  for (const one of redoable(outbox)) {
+    const endpoint = catalogue.endpoint(one.name)
+    const name = endpoint?.method === "DELETE" ? Object.keys(endpoint.params).at(-1) : undefined
+    if (endpoint === undefined || name === undefined) continue
+    const table = (endpoint.params as Params)[name]?.table.name ?? ""
+    const [made] = undoersOf(outbox, one).flatMap((undoer) => undoer.ids[table] ?? [])
+    keepId(ids, table, Number(one.payload.params[name]), made)
+  }
+  return ids
+}
+/** Ids are given once, so that this comes to an end. */
+const lastOf = (ids: ReadonlyMap<number, number>, id: number): number => {
+  const next = ids.get(id)
+  return next === undefined ? id : lastOf(ids, next)
+}
+const withIds = ({ catalogue }: UndoParts, command: OutboxCommand, ids: Ids): OutboxCommand => {
+  const endpoint = catalogue.endpoint(command.name)
+  if (endpoint === undefined) return command
+  const today = new Map(
+    [...ids].map(([table, of]) => [table, new Map([...of.keys()].map((id) => [id, lastOf(of, id)] as const))] as const)
+  )
+  const { body } = command.payload
+  const params = remapParams(endpoint, command, today)
+  return {
+    ...command,
+    payload: { ...command.payload, params, body: remapBody(endpoint.fields as Fields, body, today) }
+  }
+}
+
+/** A value that would be written over, and what it must be. */
+interface Overwritten {
+  readonly row: ChangedRow
+  readonly column: string
+  readonly left: Json
+}
+/**
+ * What somebody set since it was undone, where it would write over that, and what must still hold once it arrives.
+ * `with_it`: what is recorded again in the same go.
+ */
+const overwritten = Effect.fnUntraced(function* (
+  parts: UndoParts,
+  command: OutboxCommand,
+  with_it: ReadonlySet<string>
+): Effect.fn.Return<{ readonly later?: Later; readonly guard?: UndoGuard }, Failure, Store | CommandRuntime> {
+  const { catalogue, outbox, replica_id, viewer } = parts
+  const now = instantOf(yield* Clock.currentTimeMillis)
+  const context = yield* undoContext(catalogue, replica_id, yield* viewer, now)
+  const written = new Set(Object.keys(command.payload.body))
+  const withdrawn = command.state === "withdrawn"
+  const rows: { [row: string]: ReadonlyArray<string> } = {}
+  const streams = new Set<string>()
+  for (const one of withdrawn ? [command] : undoersOf(outbox, command)) {
+    const [endpoint, effects] = [catalogue.endpoint(one.name), outbox.doneOf(one.n)]
+    if (endpoint === undefined || effects === undefined) continue
+    const done = yield* doneOf(context, one, endpoint, effects)
+    // Of what was withdrawn its rows were left as they were before it, of what was taken back as that left them.
+    const left = done.rows.flatMap((row) =>
+      Object.entries(row.set).flatMap(([column, value]): ReadonlyArray<Overwritten> =>
+        !written.has(column) || (withdrawn && row.before === undefined)
+          ? []
+          : [{ row, column, left: (withdrawn ? row.before?.[column] : value) ?? null }]
+      )
+    )
+    const later = yield* eventsAfter(context, one, effects)
+    const since = withdrawn ? later.filter(({ position }) => position > (one.base ?? 0)) : later
+    for (const expected of left) {
+      const found = setSince(context, outbox, since, expected, with_it)
+      if (found !== undefined)
+        return { later: yield* described(outbox, found, calledIn(done, expected), expected.column) }
+      const place = `${expected.row.table}/${expected.row.key}`
+      rows[place] = [...(rows[place] ?? []), expected.column]
+    }
+    if (left.length > 0) for (const { stream } of yield* eventsOf(one, effects, replica_id)) streams.add(stream)
+  }
+  return streams.size === 0 ? {} : { guard: { streams: [...streams], rows } }
+})
+const calledIn = ({ called }: Done, { row }: Overwritten): string => called(row.table, row.key)
+/** The event that set the value since, unless it was undoing or redoing that did. */
+const setSince = (
+  context: UndoContext,
+  outbox: Outbox,
+  since: ReadonlyArray<StoredEvent>,
+  { column, left, row }: Overwritten,
+  with_it: ReadonlySet<string>
+): StoredEvent | undefined => {
+  if (row.now === undefined || sameJson(row.now[column] ?? null, left)) return undefined
+  return since.findLast((event) => {
+    const own = outbox.find(event.command_id)
+    const counts = own === undefined || !(with_it.has(own.id) || isCompensation(outbox, own) || isUndone(outbox, own))
+    return (
+      counts &&
+      touchesOf(context, event, event.recorded_at).some(
+        (touch) => rowKey(touch) === `${row.table}/${row.key}` && column in touch.columns
+      )
+    )
+  })
+}
