@@ -116,14 +116,18 @@ const outAfterCheck = ({ level, open }: ServiceFacts, condition: number): OutOfS
   return first?.state === wanted || (first?.state === "in_repair" && wanted === "quarantine") ? undefined : wanted
 }
 
-/** A check-in is never refused for what comes of it: of a bulk level as much goes out of service as is in it. */
+/**
+ * A check-in is never refused for what comes of it: of a bulk level as much goes out of service as is in it. Several
+ * parts of one level follow one another.
+ */
 const checkedOut = (
   { back, levels }: CameBackFacts,
   context: DecideContext
 ): Result.Result<ReadonlyArray<NewEvent>, never> => {
   const events: Array<NewEvent> = []
+  const now = new Map(levels)
   for (const one of back) {
-    const facts = levels.get(one.stock_level_id)
+    const facts = now.get(one.stock_level_id)
     const state = facts === undefined ? undefined : outAfterCheck(facts, one.condition)
     if (facts === undefined || state === undefined) continue
     const is_unit = facts.level.stock_category === 50
@@ -142,7 +146,9 @@ const checkedOut = (
       },
       context
     )
-    if (Result.isSuccess(decided)) events.push(...decided.success.events)
+    if (Result.isFailure(decided)) continue
+    events.push(...decided.success.events)
+    now.set(one.stock_level_id, decided.success.after)
   }
   return Result.succeed(events)
 }
