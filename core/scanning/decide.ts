@@ -10,6 +10,7 @@ import { returnQuantity } from "../opportunities/units/decide-bulk.ts"
 import { bulkOut, moveBulk } from "./bulk.ts"
 import { caseOut } from "./cases.ts"
 import { caseIn, unitIn } from "./coming-in.ts"
+import type { Named } from "./codes.ts"
 import type { ScanFacts } from "./facts.ts"
 import { unitOut } from "./unit-out.ts"
 import { decidedAs, refuse, type ScanDecided, scannedOf, type Wanted } from "./wanted.ts"
@@ -38,14 +39,20 @@ export const scanIn = (facts: ScanFacts, wanted: Wanted, context: DecideContext)
     wanted
   )
 
+/** What is no counted product is one piece, and no quantity of it is passed over. */
+const moreThanOne = (named: Exclude<Named, { kind: "product" }>, { quantity }: Wanted) =>
+  quantity === null || quantity === 1
+    ? undefined
+    : refuse("quantity", `${named.kind === "unit" ? labelOf(named.level) : named.container.name} is one piece.`)
+
 /** Books what was scanned out to the order, or refuses it whole. */
 const out = (facts: ScanFacts, wanted: Wanted, context: DecideContext): ScanDecided => {
   const { as_case, found, known } = facts
   const { named } = found
   if (named === undefined || known === undefined) return refuse(wanted.field, found.problem ?? "Name an order.")
   if (named.kind === "product") return bulkOut(facts, known, named.product, wanted, context)
-  if (wanted.quantity !== null && wanted.quantity !== 1)
-    return refuse("quantity", `${named.kind === "unit" ? labelOf(named.level) : named.container.name} is one piece.`)
+  const more = moreThanOne(named, wanted)
+  if (more !== undefined) return more
   const is_closed_case = as_case !== undefined && as_case.target.container.status !== "open"
   if (as_case !== undefined && (named.kind === "container" || is_closed_case || as_case.target.items.length > 0))
     return Result.map(caseOut(as_case, known, wanted, context), ({ _meta, events, pieces }) =>
@@ -86,6 +93,8 @@ const back = (facts: ScanFacts, wanted: Wanted, context: DecideContext): ScanDec
             context
           )
         )
+  const more = moreThanOne(named, wanted)
+  if (more !== undefined) return more
   if (as_case !== undefined && as_case.target.container.status === "dispatched")
     return caseIn(facts, as_case, wanted, context)
   if (named.kind === "container")

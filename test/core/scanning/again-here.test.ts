@@ -1,0 +1,60 @@
+/** A code on a unit that left, and on another that came after it, names the one that is here, on both engines. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { type App, engines, openApp } from "../../app.ts"
+import { opportunityFixture, type OpportunityFixture } from "../opportunities/fixtures.ts"
+import { day, type ScanFixture, scanFixture } from "./fixture.ts"
+
+describe.each(engines)("codes that were on another unit before, on %s", (engine) => {
+  let app: App
+  let w: OpportunityFixture
+  let s: ScanFixture
+  beforeAll(async () => {
+    app = await openApp(engine)
+    w = opportunityFixture(app)
+    s = scanFixture(w)
+  })
+  afterAll(() => app.close())
+
+  it("a supplier's piece that comes a second time is scanned by its serial number", async () => {
+    app.setClock(`${day(1)}T06:00:00.000Z`)
+    const product = await w.product()
+    const { id: supplier_id } = await w.made(
+      "/api/v1/members",
+      { name: "Lender", membership_type: "organisation" },
+      "member"
+    )
+    const hired = async () => {
+      const dates = { starts_at: `${day(1)}T00:00:00Z`, ends_at: `${day(9)}T00:00:00Z` }
+      const order = await w.made(
+        "/api/v1/purchase_orders?include=items",
+        { supplier_id, store_id: 1, ...dates, items: [{ product_id: product.id, quantity: "1" }] },
+        "purchase_order"
+      )
+      const at = `/api/v1/purchase_orders/${order.id}`
+      expect((await w.post(`${at}/send`)).status).toBe(200)
+      const lines = [{ item_id: order.items[0].id, quantity: "1", serial_numbers: ["SER-9"] }]
+      const came = await w.post(`${at}/receive`, { lines })
+      expect(came.status, JSON.stringify(came.body)).toBe(200)
+      return at
+    }
+    const first = await hired()
+    expect((await w.post(`${first}/return`)).status).toBe(200)
+    const gig = await s.order([{ item_id: product.id, quantity: 1 }])
+    expect((await s.scan(gig, "out", "SER-9")).body.errors.code[0]).toContain("went back to its supplier")
+    await hired()
+    const out = await s.scan(gig, "out", "SER-9")
+    expect(out.status, JSON.stringify(out.body)).toBe(200)
+    expect((await w.post("/api/v1/scan_in", { code: "SER-9" })).status).toBe(200)
+  })
+
+  it("a sold unit's label names its successor", async () => {
+    const product = await w.product()
+    const barcode = `LABEL-${s.next()}`
+    const old = await w.unit(product.id, { asset_number: `U-${s.next()}`, barcode })
+    expect((await w.post(`/api/v1/stock_levels/${old.id}/sold`)).status).toBe(200)
+    const unit = await w.unit(product.id, { asset_number: `U-${s.next()}`, barcode })
+    const gig = await s.order([{ item_id: product.id, quantity: 1 }])
+    const { body, status } = await s.scan(gig, "out", barcode)
+    expect([status, body.scan?.stock_level_id], JSON.stringify(body)).toEqual([200, unit.id])
+  })
+})
