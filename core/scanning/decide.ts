@@ -14,7 +14,7 @@ import type { Named } from "./codes.ts"
 import type { ScanFacts } from "./facts.ts"
 import { unitOut } from "./unit-out.ts"
 import { decidedAs, refuse, type ScanDecided, scannedOf, type Wanted } from "./wanted.ts"
-import { timeTold } from "./when.ts"
+import { dispatchedAt, timeTold } from "./when.ts"
 
 /**
  * A refusal on the field that named what was scanned: rules name fields of the bodies they were made for. Those that
@@ -30,7 +30,9 @@ const named = (decided: ScanDecided, { field }: Wanted): ScanDecided =>
   })
 export const scanOut = (facts: ScanFacts, wanted: Wanted, context: DecideContext): ScanDecided =>
   named(
-    Result.flatMap(timeTold(wanted, context.now), () => out(facts, wanted, context)),
+    Result.flatMap(timeTold(wanted, context.now), () =>
+      Result.flatMap(leftAt(facts, wanted, context.now), (at) => out(facts, { ...wanted, at }, context))
+    ),
     wanted
   )
 export const scanIn = (facts: ScanFacts, wanted: Wanted, context: DecideContext): ScanDecided =>
@@ -38,6 +40,21 @@ export const scanIn = (facts: ScanFacts, wanted: Wanted, context: DecideContext)
     Result.flatMap(timeTold(wanted, context.now), () => back(facts, wanted, context)),
     wanted
   )
+
+/** When the unit, or all that is in the case, went out: never before any of it came back the last time. */
+const leftAt = ({ as_case, returned, unit }: ScanFacts, wanted: Wanted, now: string) => {
+  const levels = [
+    ...(unit === undefined ? [] : [unit.level]),
+    ...[...(as_case?.units.values() ?? [])].map(({ level }) => level),
+    ...(as_case?.housing === undefined ? [] : [as_case.housing])
+  ]
+  let latest: { readonly name: string; readonly at: string } | undefined
+  for (const level of levels) {
+    const at = returned.get(level.id)
+    if (at !== undefined && (latest === undefined || at > latest.at)) latest = { name: labelOf(level), at }
+  }
+  return latest === undefined ? Result.succeed(wanted.at) : dispatchedAt(wanted, latest.name, latest.at, now)
+}
 
 /** What is no counted product is one piece, and no quantity of it is passed over. */
 const moreThanOne = (named: Exclude<Named, { kind: "product" }>, { quantity }: Wanted) =>

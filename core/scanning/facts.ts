@@ -6,11 +6,13 @@ import { type ContainerFacts, loadTarget, loadUnits, type Unit } from "../contai
 import type { Failure } from "../kernel/failure.ts"
 import { lockStreams } from "../kernel/engine.ts"
 import type { Settings } from "../kernel/settings.ts"
+import { bindings } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
 import type { DecisionState } from "../opportunities/aggregate.ts"
 import { type HeldDemand, withHolders } from "../opportunities/called.ts"
 import { loadDecisionState } from "../opportunities/load.ts"
 import type { OpportunityRow } from "../opportunities/schema.ts"
+import { asset_assignments, checked_in, finalised } from "../opportunities/units/schema.ts"
 import { type ContainerRow, containers } from "../packing/schema.ts"
 import { stock_levels } from "../stock/schema.ts"
 import { openEnd } from "../values/time.ts"
@@ -36,6 +38,8 @@ export interface ScanFacts {
   /** Demands on the case of that container: it may be promised to an order. */
   readonly around_demands: ReadonlyArray<HeldDemand>
   readonly as_case: CaseFacts | undefined
+  /** When the unit, or each of what is in the case and the case itself, came back the last time. */
+  readonly returned: ReadonlyMap<number, string>
 }
 
 interface Now {
@@ -94,6 +98,27 @@ const loadCase = Effect.fnUntraced(function* (
   }
 })
 
+/** When each of these came back the last time, from whichever order, by stock level. One query. */
+const lastReturns = Effect.fnUntraced(function* (
+  level_ids: ReadonlyArray<number>
+): Effect.fn.Return<ReadonlyMap<number, string>, Failure, Store> {
+  if (level_ids.length === 0) return new Map()
+  const store = yield* Store
+  const bound = bindings(store.dialect)
+  const rows = yield* store.run(
+    `select stock_level_id, max(returned_at) as returned_at from asset_assignments ` +
+      `where stock_level_id in (${level_ids.map(bound.bind).join(", ")}) ` +
+      `and status in (${[checked_in, finalised].map(bound.bind).join(", ")}) group by stock_level_id`,
+    bound.values
+  )
+  return new Map(
+    rows.flatMap((row) => {
+      const { returned_at, stock_level_id } = store.decode(asset_assignments, row)
+      return returned_at === null ? [] : [[stock_level_id, returned_at] as const]
+    })
+  )
+})
+
 /** What a scan on this order is decided on; `header` undefined: on none. */
 export const loadScan = Effect.fnUntraced(function* (
   found: Found,
@@ -110,20 +135,23 @@ export const loadScan = Effect.fnUntraced(function* (
   if (within !== undefined) yield* lockStreams([`container:${within.id}`])
   const around = within === undefined ? undefined : yield* loadTarget(within)
   const level_ids = [
-    ...(level_id === undefined ? [] : [level_id]),
-    ...(as_case === undefined
-      ? []
-      : [...as_case.units.keys(), ...(as_case.housing === undefined ? [] : [as_case.housing.id])])
+    ...new Set([
+      ...(level_id === undefined ? [] : [level_id]),
+      ...(as_case === undefined
+        ? []
+        : [...as_case.units.keys(), ...(as_case.housing === undefined ? [] : [as_case.housing.id])])
+    ])
   ]
   return {
     found,
     known:
       header === undefined
         ? undefined
-        : yield* loadDecisionState(header, at, { live_only: true, stock: true, level_ids: [...new Set(level_ids)] }),
+        : yield* loadDecisionState(header, at, { live_only: true, stock: true, level_ids }),
     unit,
     around,
     around_demands: within === undefined ? [] : yield* demandsOnCase(within, null, at.now),
-    as_case
+    as_case,
+    returned: yield* lastReturns(level_ids)
   }
 })
