@@ -45,11 +45,11 @@ export const caseIn = (
 
 export const unitIn = (facts: ScanFacts, level: StockLevelRow, wanted: Wanted, context: DecideContext): ScanDecided =>
   Result.gen(function* () {
-    const { around, known } = facts
+    const { around, is_back_alone, known } = facts
     const units = known?.opportunity.units.filter((one) => one.stock_level_id === level.id) ?? []
     const unit = units.find((one) => one.status === dispatched || one.status === on_hire)
     if (known === undefined || unit === undefined) {
-      const out = around?.chain.find(({ status }) => status === "dispatched")
+      const out = is_back_alone ? undefined : around?.chain.find(({ status }) => status === "dispatched")
       if (out !== undefined)
         return yield* refuse(
           wanted.field,

@@ -1,6 +1,7 @@
 /** What the rule of a scan must know: what the code names, the order, and the containers that are concerned. */
 import { Effect } from "effect"
 import { assetConflicts } from "../availability/assets-query.ts"
+import { backAloneAt } from "../containers/back-alone.ts"
 import type { DispatchFacts } from "../containers/dispatch-return.ts"
 import { type ContainerFacts, loadTarget, loadUnits, type Unit } from "../containers/facts.ts"
 import type { Failure } from "../kernel/failure.ts"
@@ -35,6 +36,8 @@ export interface ScanFacts {
   /** The scanned unit, and the container it is packed in. */
   readonly unit: Unit | undefined
   readonly around: ContainerFacts | undefined
+  /** It came back by itself while the case it is packed in is away: it is here, and not in that case. */
+  readonly is_back_alone: boolean
   /** Demands on the case of that container: it may be promised to an order. */
   readonly around_demands: ReadonlyArray<HeldDemand>
   readonly as_case: CaseFacts | undefined
@@ -119,6 +122,13 @@ const lastReturns = Effect.fnUntraced(function* (
   )
 })
 
+const isBackAlone = (stock_level_id: number, root: ContainerRow) =>
+  Effect.gen(function* () {
+    if (root.status !== "dispatched" || root.opportunity_id === null) return false
+    const where = { stock_level_id, opportunity_id: root.opportunity_id }
+    return backAloneAt(yield* (yield* Store).find(asset_assignments, where), root) !== undefined
+  })
+
 /** What a scan on this order is decided on; `header` undefined: on none. */
 export const loadScan = Effect.fnUntraced(function* (
   found: Found,
@@ -134,6 +144,7 @@ export const loadScan = Effect.fnUntraced(function* (
   const within = unit?.membership === undefined ? undefined : yield* store.get(containers, unit.membership.container_id)
   if (within !== undefined) yield* lockStreams([`container:${within.id}`])
   const around = within === undefined ? undefined : yield* loadTarget(within)
+  const root = around?.chain.at(-1)
   const level_ids = [
     ...new Set([
       ...(level_id === undefined ? [] : [level_id]),
@@ -150,6 +161,7 @@ export const loadScan = Effect.fnUntraced(function* (
         : yield* loadDecisionState(header, at, { live_only: true, stock: true, level_ids }),
     unit,
     around,
+    is_back_alone: level_id !== undefined && root !== undefined && (yield* isBackAlone(level_id, root)),
     around_demands: within === undefined ? [] : yield* demandsOnCase(within, null, at.now),
     as_case,
     returned: yield* lastReturns(level_ids)

@@ -1,10 +1,10 @@
-/** A code on a unit that left, and on another that came after it, names the one that is here, on both engines. */
+/** What is here again is scanned: a code that another unit had before, a unit that came without its case. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type App, engines, openApp } from "../../app.ts"
 import { opportunityFixture, type OpportunityFixture } from "../opportunities/fixtures.ts"
-import { day, type ScanFixture, scanFixture } from "./fixture.ts"
+import { dates, day, type ScanFixture, scanFixture } from "./fixture.ts"
 
-describe.each(engines)("codes that were on another unit before, on %s", (engine) => {
+describe.each(engines)("what is here again, on %s", (engine) => {
   let app: App
   let w: OpportunityFixture
   let s: ScanFixture
@@ -57,4 +57,37 @@ describe.each(engines)("codes that were on another unit before, on %s", (engine)
     const { body, status } = await s.scan(gig, "out", barcode)
     expect([status, body.scan?.stock_level_id], JSON.stringify(body)).toEqual([200, unit.id])
   })
+
+  it.each(["another", "the same"])(
+    "a unit that came back without its case goes out on %s order while the case is away",
+    async (order) => {
+      const {
+        product,
+        units: [a, b]
+      } = await s.heads(2)
+      const gig = await s.order([{ item_id: product.id, quantity: 2 }], dates(20, 22))
+      const next =
+        order === "another" ? await s.order([{ item_id: product.id, quantity: 1 }], dates(25, 26)) : undefined
+      const box = await s.box([a!, b!])
+      const done = async (reply: ReturnType<ScanFixture["scan"]>) => {
+        const { body, status } = await reply
+        expect(status, JSON.stringify(body)).toBe(200)
+        return body.scan
+      }
+      await done(s.scan(gig, "out", box.barcode))
+      await done(s.scan(gig, "in", a!.asset_number))
+      // Looked at by itself, too.
+      await done(s.scan(gig, "in", a!.asset_number, { finalise: true }))
+      expect((await done(s.scan(next ?? gig, "out", a!.asset_number))).taken_out_of).toMatchObject([
+        { container_id: box.id, seal_broken: false, left: null }
+      ])
+      const { items, status } = await s.containerAt(box)
+      expect([status, items.map((one: { serialised_item_id: number }) => one.serialised_item_id)]).toEqual([
+        "dispatched",
+        [b!.id]
+      ])
+      await done(s.scan(gig, "in", box.barcode))
+      expect(await s.units(gig)).toContainEqual([a!.id, next === undefined ? "Dispatched" : "Finalised"])
+    }
+  )
 })
