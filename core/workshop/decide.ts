@@ -51,7 +51,7 @@ export interface ServiceDecision {
 }
 export type ServiceDecided = Result.Result<ServiceDecision, Rejection>
 /** `after`: what the next rule in the same command decides on, where it is about the same level. */
-type TakenOut = Result.Result<ServiceDecision & { readonly after: ServiceFacts }, Rejection>
+type Followed = Result.Result<ServiceDecision & { readonly after: ServiceFacts }, Rejection>
 
 /** What people call a level in refusals. */
 export const levelName = (level: StockLevelRow): string =>
@@ -213,7 +213,7 @@ export const takeOut = (
   state: OutOfServiceState,
   sent: ServiceInput,
   context: DecideContext
-): TakenOut =>
+): Followed =>
   Result.gen(function* () {
     const { level, open } = facts
     yield* isHere(level)
@@ -248,7 +248,7 @@ export const takeOut = (
   })
 
 /** What is said anew of an open record. */
-const changed = (facts: ServiceFacts, record: ServiceRecordRow, sent: ServiceInput, context: DecideContext): TakenOut =>
+const changed = (facts: ServiceFacts, record: ServiceRecordRow, sent: ServiceInput, context: DecideContext): Followed =>
   Result.map(inOrder(sent.starts_at ?? record.starts_at, sent, context), () => {
     const { level, open } = facts
     const given = (["reason", "note", "expected_back_at", "cost", "opportunity_id"] as const).filter(
@@ -277,7 +277,7 @@ export interface ReleaseInput {
  * Back in service: its record ends. Of a bulk level with several open records the command says which. 422:
  * `stock_level` where it is in service already, `service_record_id`, `quantity`.
  */
-export const release = (facts: ServiceFacts, sent: ReleaseInput, context: DecideContext): ServiceDecided =>
+export const release = (facts: ServiceFacts, sent: ReleaseInput, context: DecideContext): Followed =>
   Result.gen(function* () {
     const { level, open } = facts
     yield* isHere(level)
@@ -288,9 +288,11 @@ export const release = (facts: ServiceFacts, sent: ReleaseInput, context: Decide
     const record = (yield* recordMeant(facts, sent.service_record_id)) ?? only
     const quantity = yield* quantityMeant(facts, record, sent.quantity)
     const { events, left } = ended(record, quantity, { ...sent, at: context.happened_at }, context)
+    const now_open = [...without(open, record), ...left]
     return {
-      events: [...events, ...levelFollows(level, [...without(open, record), ...left])],
-      result: { id: level.id, service_record_id: record.id }
+      events: [...events, ...levelFollows(level, now_open)],
+      result: { id: level.id, service_record_id: record.id },
+      after: factsWith(facts, now_open)
     }
   })
 const listed = (open: ReadonlyArray<ServiceRecordRow>): string =>

@@ -31,4 +31,28 @@ describe.each(engines)("damaged counted goods on %s", (engine) => {
       .body
     expect(availability).toMatchObject({ total_stock: 10, available: 5 })
   })
+
+  it("what was counted as back and damaged by mistake is out again, and in quarantine no more", async () => {
+    const sku = `CAB-${s.next()}`
+    const cable = await w.product({ stock_method: 1, sku })
+    const [stock] = (await w.get(`/api/v1/stock_levels?q[product_id_eq]=${cable.id}`)).body.stock_levels
+    await w.put(`/api/v1/stock_levels/${stock.id}`, { quantity_held: 10 })
+    const gig = await s.order([{ item_id: cable.id, quantity: 5 }])
+    await s.scan(gig, "out", `${sku}*5`)
+    for (const quantity of [2, 3]) await s.scan(gig, "in", `${sku}*${quantity}`, { condition: 1 })
+    const open = async () => {
+      const { out_of_service } = (await w.get(`/api/v1/stock_levels/${stock.id}`)).body.stock_level
+      return out_of_service.map((one: { quantity: number }) => one.quantity)
+    }
+    expect(await open()).toEqual([2, 3])
+    const revert = (quantity: number) =>
+      w.patch(`/api/v1/opportunities/${gig.id}/items/${gig.items[0].id}/fulfilment`, {
+        action: "revert_return",
+        quantity
+      })
+    expect((await revert(4)).status).toBe(200)
+    expect(await open()).toEqual([1])
+    expect((await revert(1)).status).toBe(200)
+    expect(await open()).toEqual([])
+  })
 })
