@@ -90,4 +90,19 @@ describe.each(engines)("what is here again, on %s", (engine) => {
       expect(await s.units(gig)).toContainEqual([a!.id, next === undefined ? "Dispatched" : "Finalised"])
     }
   )
+
+  it("a unit that is recorded as lost and comes back says so, and what is checked as missing does not", async () => {
+    const {
+      product,
+      units: [a, b]
+    } = await s.heads(2)
+    const gig = await s.order([{ item_id: product.id, quantity: 2 }])
+    for (const one of [a, b]) expect((await s.scan(gig, "out", one!.asset_number)).status).toBe(200)
+    expect((await w.post(`/api/v1/stock_levels/${a!.id}/lost`)).status).toBe(200)
+    const found = await s.scan(gig, "in", a!.asset_number, { finalise: true })
+    expect(found.body.meta?.warnings).toEqual([
+      `${a!.asset_number} is recorded as lost; if this is it, release it: flightcase units release unit:${a!.id}`
+    ])
+    expect((await s.scan(gig, "in", b!.asset_number, { condition: 2 })).body.meta).toBeUndefined()
+  })
 })
