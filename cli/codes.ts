@@ -28,9 +28,13 @@ export const findAsset = async (context: CommandContext, code: string, ids = fal
     for (const column of ["barcode", "asset_number", "serial_number"]) {
       const query: Query = [
         [`q[${column}_eq]`, text],
-        ["per_page", "2"]
+        ["sort", "-id"],
+        ["per_page", "100"]
       ]
-      const [first, ...others] = rowsIn(await context.read("/api/v1/stock_levels", query), "stock_levels")
+      const all = rowsIn(await context.read("/api/v1/stock_levels", query), "stock_levels")
+      // The code of one that left may be on another by now.
+      const here = all.filter((row) => row["given_back_at"] === null && Number(row["quantity_held"]) > 0)
+      const [first, ...others] = here.length > 0 ? here : all
       if (others.length > 0)
         throw new CliError(exit_codes.conflict, `several assets have the ${column.replace("_", " ")} ${text}`)
       if (first !== undefined) return assetOf(first)

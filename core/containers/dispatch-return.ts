@@ -16,11 +16,13 @@ import { type AssignmentRow, checked_in, dispatched, on_hire, prepared } from ".
 import type { ItemRow } from "../opportunities/lines/schema.ts"
 import { statusNameOf } from "../opportunities/status/statuses.ts"
 import type { StockLevelRow } from "../stock/schema.ts"
-import { openEnd } from "../values/time.ts"
+import { outOfServiceIn, outOfServiceText } from "../service/service.ts"
+import { millisOf, openEnd } from "../values/time.ts"
 import { cameBack, checkinVerified, containerDispatched, repackStarted } from "./events.ts"
 import type { ContainerFacts } from "./facts.ts"
 import { outOfServiceInside } from "./lifecycle.ts"
 import { verification } from "./manifest.ts"
+import { labelOf } from "./seal.ts"
 import type { ContainerRow } from "../packing/schema.ts"
 import { integer } from "../kernel/field.ts"
 import * as Shown from "../kernel/answer-schema.ts"
@@ -135,6 +137,8 @@ const caseOut = (
       target: { container }
     } = facts
     const unit = known.opportunity.units.find((one) => one.stock_level_id === housing.id)
+    const unfit = unit === undefined ? caseOutOfService(container, housing, context) : undefined
+    if (unfit !== undefined) return yield* refuse("container", unfit)
     if (unit === undefined && lines.length === 0)
       return {
         events: [caseDemanded(container, housing, dispatched_at, endOfDemand(known, dispatched_at), context)],
@@ -192,6 +196,19 @@ export const knownAfter = (
 /** The end of the order; no known end where it is over when the case leaves. */
 export const endOfDemand = ({ opportunity: { header } }: DecisionState, from: string): string =>
   header.ends_at === null || header.ends_at <= from ? openEnd : header.ends_at
+
+/** Why the case itself does not go, with the way out; undefined where it is in service. */
+export const caseOutOfService = (
+  container: ContainerRow,
+  housing: StockLevelRow,
+  { now }: DecideContext
+): string | undefined => {
+  const at = millisOf(now)
+  const out = outOfServiceIn(housing.out_of_service, { from: at, to: at }, at)
+  return out === undefined
+    ? undefined
+    : `${labelOf(housing)}, the case of ${container.name}, ${outOfServiceText(out.entry)}; release it first.`
+}
 
 /** A demand on the case alone, in the container's stream. */
 export const caseDemanded = (

@@ -4,7 +4,14 @@
  */
 import { holderText } from "../opportunities/called.ts"
 import { Result } from "effect"
-import { caseDemanded, dispatchContainer, endOfDemand, isKit, knownAfter } from "../containers/dispatch-return.ts"
+import {
+  caseDemanded,
+  caseOutOfService,
+  dispatchContainer,
+  endOfDemand,
+  isKit,
+  knownAfter
+} from "../containers/dispatch-return.ts"
 import { containerDispatched } from "../containers/events.ts"
 import { toBeOpen } from "../containers/pack.ts"
 import { labelOf } from "../containers/seal.ts"
@@ -101,6 +108,8 @@ const boxOut = (
     const isGiven = (level: StockLevelRow): boolean =>
       known.opportunity.units.some((unit) => unit.stock_level_id === level.id && unit.status <= prepared)
     const on_line = housing !== undefined && (isGiven(housing) || isWanted(known, housing, settings))
+    const unfit = housing === undefined || on_line ? undefined : caseOutOfService(container, housing, context)
+    if (unfit !== undefined) return yield* refuse(wanted.field, unfit)
     const gone = yield* levelsOut(on_line ? [housing, ...contents] : contents, known, wanted, context)
     return {
       events: [

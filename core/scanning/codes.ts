@@ -33,16 +33,16 @@ const words: { readonly [column: string]: string } = {
 }
 
 /** What the code names. A unit before a container, and both before a product; with a quantity a product alone. */
-export const lookUp = Effect.fnUntraced(function* (scanned: string): Effect.fn.Return<Found, Failure, Store> {
-  const read = readCode(scanned)
+export const lookUp = (scanned: string): Effect.Effect<Found, Failure, Store> => lookUpRead(readCode(scanned))
+const lookUpRead = Effect.fnUntraced(function* (read: ReadCode): Effect.fn.Return<Found, Failure, Store> {
   for (const text of read.texts) {
     const found = read.quantity === undefined ? yield* unitOrContainer(text) : undefined
     const named = found ?? (yield* productNamed(text))
     if (typeof named === "string") return { read, named: undefined, problem: named }
     if (named !== undefined) return { read, named, problem: undefined }
   }
-  const in_other_case = yield* inOtherCase(read.texts)
-  if (in_other_case !== undefined) return { ...(yield* lookUp(in_other_case)), read }
+  const in_other_case = yield* inOtherCase(read)
+  if (in_other_case !== undefined) return { ...(yield* lookUpRead({ ...read, texts: [in_other_case] })), read }
   return { read, named: undefined, problem: (yield* paperText(read)) ?? (yield* unknownText(read)) }
 })
 
@@ -112,17 +112,31 @@ const unit = Effect.fnUntraced(function* (level: StockLevelRow): Effect.fn.Retur
   return { kind: "unit", level, container }
 })
 
-const unitOrContainer = Effect.fnUntraced(function* (
-  text: string
+/**
+ * The unit with this code: first of those that are here or out, as the code of one that left may be on another by now
+ * (a supplier's piece that comes again, a label that is used up), then of those that left.
+ */
+const unitNamed = Effect.fnUntraced(function* (
+  text: string,
+  has_left: boolean
 ): Effect.fn.Return<Named | string | undefined, Failure, Store> {
   const store = yield* Store
   for (const column of unit_columns) {
-    const [first, ...others] = yield* store.find(stock_levels, { [column]: text }, { limit: 4 })
+    const here = has_left ? {} : { is_gone: false, given_back_at: null }
+    const [first, ...others] = yield* store.find(stock_levels, { [column]: text, ...here }, { limit: 4 })
     if (first === undefined) continue
     return others.length === 0
       ? yield* unit(first)
       : ambiguous(text, column, "units", [first, ...others].map(unitWords))
   }
+  return undefined
+})
+const unitOrContainer = Effect.fnUntraced(function* (
+  text: string
+): Effect.fn.Return<Named | string | undefined, Failure, Store> {
+  const store = yield* Store
+  const here = yield* unitNamed(text, false)
+  if (here !== undefined) return here
   const [container, ...more] = yield* store.find(containers, { barcode: text, status: live_statuses }, { limit: 4 })
   if (container !== undefined)
     return more.length === 0
@@ -139,7 +153,7 @@ const unitOrContainer = Effect.fnUntraced(function* (
     return { kind: "container", container: labelled }
   const unit_id = unitIdIn(text)
   const labelled_unit = unit_id === undefined ? undefined : yield* store.get(stock_levels, unit_id)
-  return labelled_unit === undefined ? undefined : yield* unit(labelled_unit)
+  return labelled_unit === undefined ? yield* unitNamed(text, true) : yield* unit(labelled_unit)
 })
 const unitWords = ({ asset_number, id, serial_number }: StockLevelRow): string =>
   `${asset_number ?? serial_number ?? "a unit without a number"} (id ${id})`
@@ -173,7 +187,7 @@ const unknownText = Effect.fnUntraced(function* ({
   quantity,
   texts
 }: ReadCode): Effect.fn.Return<string, Failure, Store> {
-  const near = yield* nearest(texts[0] ?? code)
+  const near = yield* nearest(texts[0] ?? code, quantity)
   const also = texts.length < 2 ? "" : `; looked for ${texts.map((text) => JSON.stringify(text)).join(", ")}`
   const among =
     "SKUs and barcodes of products" +
@@ -185,30 +199,40 @@ const unknownText = Effect.fnUntraced(function* ({
 })
 
 /** The code that differs from what was scanned in its letters alone; undefined where there are several or none. */
-const inOtherCase = Effect.fnUntraced(function* (
-  texts: ReadonlyArray<string>
-): Effect.fn.Return<string | undefined, Failure, Store> {
+const inOtherCase = Effect.fnUntraced(function* ({
+  quantity,
+  texts
+}: ReadCode): Effect.fn.Return<string | undefined, Failure, Store> {
   const store = yield* Store
   const bound = bindings(store.dialect)
   const folded = texts.map((text) => text.toLowerCase())
-  const codes = yield* codesWhere((column) => `lower(${column}) in (${folded.map(bound.bind).join(", ")})`, bound)
+  const isSame = (column: string): string => `lower(${column}) in (${folded.map(bound.bind).join(", ")})`
+  const codes = yield* codesWhere(isSame, bound, quantity)
   // Those that were looked for as they are name nothing of this kind.
   const others = codes.filter((code) => !texts.includes(code))
   return others.length === 1 ? others[0] : undefined
 })
 
-/** The different codes of units and containers that are in use, and of products, that fulfil a condition. */
+/**
+ * The different codes of units and containers that are in use, and of products, that fulfil a condition; with a
+ * quantity those of products alone.
+ */
 const codesWhere = Effect.fnUntraced(function* (
   condition: (column: string) => string,
-  { values }: Bindings
+  { values }: Bindings,
+  quantity: number | undefined
 ): Effect.fn.Return<ReadonlyArray<string>, Failure, Store> {
   const part = (table: string, column: string, where: string): string =>
     `select code from (select ${column} as code from ${table} where ${where} and ${condition(column)} ` +
     `order by ${column} limit ${candidates_max}) as "${table}_${column}"`
   const rows = yield* (yield* Store).run<{ code: string }>(
     [
-      ...unit_columns.map((column) => part("stock_levels", column, "not is_gone")),
-      part("containers", "barcode", "status <> 'dissolved'"),
+      ...(quantity === undefined
+        ? [
+            ...unit_columns.map((column) => part("stock_levels", column, "not is_gone")),
+            part("containers", "barcode", "status <> 'dissolved'")
+          ]
+        : []),
       ...product_columns.map((column) => part("products", column, "deleted_at is null"))
     ].join(" union "),
     values
@@ -219,13 +243,16 @@ const codesWhere = Effect.fnUntraced(function* (
 const nearest_max = 3
 const candidates_max = 200
 /** Codes that begin as this one does and differ from it in few signs. One query, for a refused code only. */
-const nearest = Effect.fnUntraced(function* (text: string): Effect.fn.Return<ReadonlyArray<string>, Failure, Store> {
+const nearest = Effect.fnUntraced(function* (
+  text: string,
+  quantity: number | undefined
+): Effect.fn.Return<ReadonlyArray<string>, Failure, Store> {
   const wanted = text.toLowerCase()
   if (wanted.length < 2 || wanted.length > 60) return []
   const bound = bindings((yield* Store).dialect)
   const beginning = wanted.slice(0, Math.ceil(wanted.length / 2)).replace(/[\\%_]/g, (sign) => `\\${sign}`)
   const like = (column: string): string => `lower(${column}) like ${bound.bind(`${beginning}%`)} escape '\\'`
-  return (yield* codesWhere(like, bound))
+  return (yield* codesWhere(like, bound, quantity))
     .map((code) => ({ code, far: distance(wanted, code.toLowerCase()) }))
     .filter(({ far }) => far <= Math.max(1, Math.floor(wanted.length / 3)))
     .sort((one, other) => one.far - other.far || (one.code < other.code ? -1 : 1))

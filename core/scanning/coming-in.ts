@@ -9,7 +9,7 @@ import { type AssignmentRow, checked_in, dispatched, good, on_hire } from "../op
 import type { StockLevelRow } from "../stock/schema.ts"
 import type { ScanFacts } from "./facts.ts"
 import { decidedAs, partOf, refuse, type ScanDecided, scannedOf, type Wanted } from "./wanted.ts"
-import { returnedAt } from "./when.ts"
+import { checkedAt, returnedAt } from "./when.ts"
 
 export const caseIn = (
   facts: ScanFacts,
@@ -45,11 +45,11 @@ export const caseIn = (
 
 export const unitIn = (facts: ScanFacts, level: StockLevelRow, wanted: Wanted, context: DecideContext): ScanDecided =>
   Result.gen(function* () {
-    const { around, known } = facts
+    const { around, is_back_alone, known } = facts
     const units = known?.opportunity.units.filter((one) => one.stock_level_id === level.id) ?? []
     const unit = units.find((one) => one.status === dispatched || one.status === on_hire)
     if (known === undefined || unit === undefined) {
-      const out = around?.chain.find(({ status }) => status === "dispatched")
+      const out = is_back_alone ? undefined : around?.chain.find(({ status }) => status === "dispatched")
       if (out !== undefined)
         return yield* refuse(
           wanted.field,
@@ -57,8 +57,11 @@ export const unitIn = (facts: ScanFacts, level: StockLevelRow, wanted: Wanted, c
         )
       if (known === undefined) return yield* refuse(wanted.field, `${labelOf(level)} is not out`)
       const unchecked = units.find((one) => one.status === checked_in)
-      if (unchecked !== undefined && checksOf(wanted, context).length > 0)
-        return yield* moved({ facts, known, level, unit: unchecked }, checksOf(wanted, context), wanted, context)
+      if (unchecked !== undefined && checksOf(wanted, context).length > 0) {
+        const at = yield* checkedAt(wanted, labelOf(level), unchecked.returned_at, context.now)
+        const checks = checksOf({ ...wanted, at }, context)
+        return yield* moved({ facts, known, level, unit: unchecked }, checks, wanted, context)
+      }
       const back =
         unchecked !== undefined
           ? ": it came back already and is not checked; scan it in once more with finalise or a condition to check it"

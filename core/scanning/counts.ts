@@ -6,10 +6,12 @@ import { Store } from "../kernel/store/store.ts"
 import { type LinePieces, loadLinePieces } from "../opportunities/pieces.ts"
 import { opportunity_items } from "../opportunities/lines/schema.ts"
 import { opportunities } from "../opportunities/schema.ts"
+import { asset_assignments, missing } from "../opportunities/units/schema.ts"
 import { demands } from "../demands/schema.ts"
 import { stock_levels } from "../stock/schema.ts"
 import { stores } from "../stores/stores.ts"
 import { service_records } from "../workshop/schema.ts"
+import { unitCode } from "./read-code.ts"
 import type { count_fields, Scanned } from "./result.ts"
 
 export type Counts = { readonly [K in keyof typeof count_fields]: number }
@@ -60,15 +62,26 @@ export const beyondStock = Effect.fnUntraced(function* (
   return out > held ? { held, out } : undefined
 })
 
-/** What to know of a bulk product that was booked out. */
-export const warningsOf = Effect.fnUntraced(function* ({
-  direction,
-  kind,
+/** A unit that is here again, and that somebody recorded as lost: whether it was found is for a person to say. */
+const foundText = Effect.fnUntraced(function* ({
   name,
   opportunity_id,
-  opportunity_item_id,
-  product_id
+  stock_level_id
 }: Scanned): Effect.fn.Return<ReadonlyArray<string>, Failure, Store> {
+  const store = yield* Store
+  const level = stock_level_id === null ? undefined : yield* store.get(stock_levels, stock_level_id)
+  if (level?.service_state !== "lost" || opportunity_id === null) return []
+  const as_missing = { stock_level_id: level.id, opportunity_id, condition_on_return: missing }
+  if (yield* store.exists(asset_assignments, as_missing)) return []
+  return [`${name} is recorded as lost; if this is it, release it: flightcase units release ${unitCode(level.id)}`]
+})
+
+/** What to know of a unit that came back, and of a bulk product that was booked out. */
+export const warningsOf = Effect.fnUntraced(function* (
+  scanned: Scanned
+): Effect.fn.Return<ReadonlyArray<string>, Failure, Store> {
+  const { direction, kind, name, opportunity_id, opportunity_item_id, product_id } = scanned
+  if (direction === "in" && kind === "unit") return yield* foundText(scanned)
   if (direction !== "out" || kind !== "bulk" || product_id === null || opportunity_id === null) return []
   const store = yield* Store
   const line = opportunity_item_id === null ? undefined : yield* store.get(opportunity_items, opportunity_item_id)

@@ -10,10 +10,11 @@ import { returnQuantity } from "../opportunities/units/decide-bulk.ts"
 import { bulkOut, moveBulk } from "./bulk.ts"
 import { caseOut } from "./cases.ts"
 import { caseIn, unitIn } from "./coming-in.ts"
+import type { Named } from "./codes.ts"
 import type { ScanFacts } from "./facts.ts"
 import { unitOut } from "./unit-out.ts"
 import { decidedAs, refuse, type ScanDecided, scannedOf, type Wanted } from "./wanted.ts"
-import { timeTold } from "./when.ts"
+import { dispatchedAt, timeTold } from "./when.ts"
 
 /**
  * A refusal on the field that named what was scanned: rules name fields of the bodies they were made for. Those that
@@ -29,7 +30,9 @@ const named = (decided: ScanDecided, { field }: Wanted): ScanDecided =>
   })
 export const scanOut = (facts: ScanFacts, wanted: Wanted, context: DecideContext): ScanDecided =>
   named(
-    Result.flatMap(timeTold(wanted, context.now), () => out(facts, wanted, context)),
+    Result.flatMap(timeTold(wanted, context.now), () =>
+      Result.flatMap(leftAt(facts, wanted, context.now), (at) => out(facts, { ...wanted, at }, context))
+    ),
     wanted
   )
 export const scanIn = (facts: ScanFacts, wanted: Wanted, context: DecideContext): ScanDecided =>
@@ -38,14 +41,35 @@ export const scanIn = (facts: ScanFacts, wanted: Wanted, context: DecideContext)
     wanted
   )
 
+/** When the unit, or all that is in the case, went out: never before any of it came back the last time. */
+const leftAt = ({ as_case, returned, unit }: ScanFacts, wanted: Wanted, now: string) => {
+  const levels = [
+    ...(unit === undefined ? [] : [unit.level]),
+    ...[...(as_case?.units.values() ?? [])].map(({ level }) => level),
+    ...(as_case?.housing === undefined ? [] : [as_case.housing])
+  ]
+  let latest: { readonly name: string; readonly at: string } | undefined
+  for (const level of levels) {
+    const at = returned.get(level.id)
+    if (at !== undefined && (latest === undefined || at > latest.at)) latest = { name: labelOf(level), at }
+  }
+  return latest === undefined ? Result.succeed(wanted.at) : dispatchedAt(wanted, latest.name, latest.at, now)
+}
+
+/** What is no counted product is one piece, and no quantity of it is passed over. */
+const moreThanOne = (named: Exclude<Named, { kind: "product" }>, { quantity }: Wanted) =>
+  quantity === null || quantity === 1
+    ? undefined
+    : refuse("quantity", `${named.kind === "unit" ? labelOf(named.level) : named.container.name} is one piece.`)
+
 /** Books what was scanned out to the order, or refuses it whole. */
 const out = (facts: ScanFacts, wanted: Wanted, context: DecideContext): ScanDecided => {
   const { as_case, found, known } = facts
   const { named } = found
   if (named === undefined || known === undefined) return refuse(wanted.field, found.problem ?? "Name an order.")
   if (named.kind === "product") return bulkOut(facts, known, named.product, wanted, context)
-  if (wanted.quantity !== null && wanted.quantity !== 1)
-    return refuse("quantity", `${named.kind === "unit" ? labelOf(named.level) : named.container.name} is one piece.`)
+  const more = moreThanOne(named, wanted)
+  if (more !== undefined) return more
   const is_closed_case = as_case !== undefined && as_case.target.container.status !== "open"
   if (as_case !== undefined && (named.kind === "container" || is_closed_case || as_case.target.items.length > 0))
     return Result.map(caseOut(as_case, known, wanted, context), ({ _meta, events, pieces }) =>
@@ -86,6 +110,8 @@ const back = (facts: ScanFacts, wanted: Wanted, context: DecideContext): ScanDec
             context
           )
         )
+  const more = moreThanOne(named, wanted)
+  if (more !== undefined) return more
   if (as_case !== undefined && as_case.target.container.status === "dispatched")
     return caseIn(facts, as_case, wanted, context)
   if (named.kind === "container")

@@ -1,16 +1,19 @@
 /** What the rule of a scan must know: what the code names, the order, and the containers that are concerned. */
 import { Effect } from "effect"
 import { assetConflicts } from "../availability/assets-query.ts"
+import { backAloneAt } from "../containers/back-alone.ts"
 import type { DispatchFacts } from "../containers/dispatch-return.ts"
 import { type ContainerFacts, loadTarget, loadUnits, type Unit } from "../containers/facts.ts"
 import type { Failure } from "../kernel/failure.ts"
 import { lockStreams } from "../kernel/engine.ts"
 import type { Settings } from "../kernel/settings.ts"
+import { bindings } from "../kernel/store/statement.ts"
 import { Store } from "../kernel/store/store.ts"
 import type { DecisionState } from "../opportunities/aggregate.ts"
 import { type HeldDemand, withHolders } from "../opportunities/called.ts"
 import { loadDecisionState } from "../opportunities/load.ts"
 import type { OpportunityRow } from "../opportunities/schema.ts"
+import { asset_assignments, checked_in, finalised } from "../opportunities/units/schema.ts"
 import { type ContainerRow, containers } from "../packing/schema.ts"
 import { stock_levels } from "../stock/schema.ts"
 import { openEnd } from "../values/time.ts"
@@ -33,9 +36,13 @@ export interface ScanFacts {
   /** The scanned unit, and the container it is packed in. */
   readonly unit: Unit | undefined
   readonly around: ContainerFacts | undefined
+  /** It came back by itself while the case it is packed in is away: it is here, and not in that case. */
+  readonly is_back_alone: boolean
   /** Demands on the case of that container: it may be promised to an order. */
   readonly around_demands: ReadonlyArray<HeldDemand>
   readonly as_case: CaseFacts | undefined
+  /** When the unit, or each of what is in the case and the case itself, came back the last time. */
+  readonly returned: ReadonlyMap<number, string>
 }
 
 interface Now {
@@ -94,6 +101,34 @@ const loadCase = Effect.fnUntraced(function* (
   }
 })
 
+/** When each of these came back the last time, from whichever order, by stock level. One query. */
+const lastReturns = Effect.fnUntraced(function* (
+  level_ids: ReadonlyArray<number>
+): Effect.fn.Return<ReadonlyMap<number, string>, Failure, Store> {
+  if (level_ids.length === 0) return new Map()
+  const store = yield* Store
+  const bound = bindings(store.dialect)
+  const rows = yield* store.run(
+    `select stock_level_id, max(returned_at) as returned_at from asset_assignments ` +
+      `where stock_level_id in (${level_ids.map(bound.bind).join(", ")}) ` +
+      `and status in (${[checked_in, finalised].map(bound.bind).join(", ")}) group by stock_level_id`,
+    bound.values
+  )
+  return new Map(
+    rows.flatMap((row) => {
+      const { returned_at, stock_level_id } = store.decode(asset_assignments, row)
+      return returned_at === null ? [] : [[stock_level_id, returned_at] as const]
+    })
+  )
+})
+
+const isBackAlone = (stock_level_id: number, root: ContainerRow) =>
+  Effect.gen(function* () {
+    if (root.status !== "dispatched" || root.opportunity_id === null) return false
+    const where = { stock_level_id, opportunity_id: root.opportunity_id }
+    return backAloneAt(yield* (yield* Store).find(asset_assignments, where), root) !== undefined
+  })
+
 /** What a scan on this order is decided on; `header` undefined: on none. */
 export const loadScan = Effect.fnUntraced(function* (
   found: Found,
@@ -109,21 +144,26 @@ export const loadScan = Effect.fnUntraced(function* (
   const within = unit?.membership === undefined ? undefined : yield* store.get(containers, unit.membership.container_id)
   if (within !== undefined) yield* lockStreams([`container:${within.id}`])
   const around = within === undefined ? undefined : yield* loadTarget(within)
+  const root = around?.chain.at(-1)
   const level_ids = [
-    ...(level_id === undefined ? [] : [level_id]),
-    ...(as_case === undefined
-      ? []
-      : [...as_case.units.keys(), ...(as_case.housing === undefined ? [] : [as_case.housing.id])])
+    ...new Set([
+      ...(level_id === undefined ? [] : [level_id]),
+      ...(as_case === undefined
+        ? []
+        : [...as_case.units.keys(), ...(as_case.housing === undefined ? [] : [as_case.housing.id])])
+    ])
   ]
   return {
     found,
     known:
       header === undefined
         ? undefined
-        : yield* loadDecisionState(header, at, { live_only: true, stock: true, level_ids: [...new Set(level_ids)] }),
+        : yield* loadDecisionState(header, at, { live_only: true, stock: true, level_ids }),
     unit,
     around,
+    is_back_alone: level_id !== undefined && root !== undefined && (yield* isBackAlone(level_id, root)),
     around_demands: within === undefined ? [] : yield* demandsOnCase(within, null, at.now),
-    as_case
+    as_case,
+    returned: yield* lastReturns(level_ids)
   }
 })

@@ -43,7 +43,9 @@ export const unitOut = (
       lineFor(known, level.product_id, demandSettings(context.settings, context.now)) === undefined
     )
       return yield* refuse(wanted.field, notOnOrder(facts, known, level))
-    const taking = yield* takingOut(facts, known, wanted, context)
+    const back = own.find((unit) => unit.status >= checked_in)
+    const left = own.some((unit) => unit.status < dispatched) || back === undefined
+    const taking = yield* takingOut(facts, known, wanted, !left, context)
     const free: DecisionState = {
       ...known,
       // What keeps the unit in its case ends with the case's seal.
@@ -52,8 +54,6 @@ export const unitOut = (
           taking.released === null || demand.source_type !== "container" || demand.source_id !== taking.released
       )
     }
-    const back = own.find((unit) => unit.status >= checked_in)
-    const left = own.some((unit) => unit.status < dispatched) || back === undefined
     const sent = left
       ? yield* sentFirst(free, own, level, wanted, context)
       : yield* sentAgain(free, back, level, wanted, context)
@@ -188,18 +188,23 @@ interface TakingOut {
 }
 /**
  * Taking the unit out of its container. 409 `break_seal` where that, or one around it, is sealed and nobody said that
- * the seal may be broken. What holds no stock is taken out by the reaction to the booking (core/containers/booking.ts).
+ * the seal may be broken. What holds no stock is taken out by the reaction to the booking (core/containers/booking.ts),
+ * but for a unit that goes out `again`: its return is taken back, which books nothing. What came back without its case
+ * is free of it, wherever that is.
  */
 const takingOut = (
-  { around, around_demands, unit }: ScanFacts,
+  { around, around_demands, is_back_alone, unit }: ScanFacts,
   known: DecisionState,
   { break_seal, field }: Wanted,
+  again: boolean,
   context: DecideContext
 ): Result.Result<TakingOut, Rejection> => {
   if (around === undefined || unit?.membership === undefined)
     return Result.succeed({ events: [], released: null, taken_out_of: [] })
   const { as_case, chain, container } = around
-  const out = chain.find(({ status }) => status === "dispatched")
+  const is_held = isPackedUnitHeld(as_case, unit.level.product_id)
+  const is_free = is_back_alone && !is_held
+  const out = is_free ? undefined : chain.find(({ status }) => status === "dispatched")
   if (out !== undefined)
     return refuse(
       field,
@@ -207,24 +212,7 @@ const takingOut = (
         `${out.opportunity_id === null ? "" : ` with order ${out.opportunity_id}`}; check that in first.`
     )
   const sealed = sealedAround(around)
-  if (sealed.length > 0 && !break_seal)
-    return Result.fail(
-      new Rejection({
-        kind: "conflict",
-        message: sealText(
-          unit.level,
-          sealed.map(({ name }) => name)
-        ),
-        errors: {
-          break_seal: [
-            sealText(
-              unit.level,
-              sealed.map(({ name }) => name)
-            )
-          ]
-        }
-      })
-    )
+  if (sealed.length > 0 && !break_seal && !is_free) return Result.fail(sealAsked(unit.level, sealed))
   const taken_out_of = chain
     .filter((one) => one.id === container.id || one.status === "sealed")
     .map(
@@ -233,11 +221,20 @@ const takingOut = (
           container_id: id,
           name,
           seal_broken: status === "sealed",
-          left: id !== container.id || around.items.length > 1 ? null : endsWhenEmpty(around) ? "dissolved" : "empty"
+          left:
+            id !== container.id || around.items.length > 1
+              ? null
+              : endsWhenEmpty(around) && !again
+                ? "dissolved"
+                : "empty"
         }) as const
     )
-  if (!isPackedUnitHeld(as_case, unit.level.product_id))
-    return Result.succeed({ events: [], released: null, taken_out_of })
+  const reason = scannedOutReason(orderWords(known), [unit.level])
+  const events = [
+    ...sealed.map((one) => sealBroken(one, reason, context)),
+    ...leaving(unit, unit.membership, "dispatch", null, context)
+  ]
+  if (!is_held) return Result.succeed({ events: again ? events : [], released: null, taken_out_of })
   const promised = around_demands.find(
     (demand) => demand.opportunity_id !== null && demand.opportunity_id !== known.opportunity.header.id
   )
@@ -247,16 +244,12 @@ const takingOut = (
       `${labelOf(unit.level)} belongs in ${container.name}, which is promised to ${holderText(promised)} ` +
         `from ${promised.starts_at}; take another unit.`
     )
-  const reason = scannedOutReason(orderWords(known), [unit.level])
-  return Result.succeed({
-    events: [
-      ...sealed.map((one) => sealBroken(one, reason, context)),
-      ...leaving(unit, unit.membership, "dispatch", null, context)
-    ],
-    released: unit.membership.id,
-    taken_out_of
-  })
+  return Result.succeed({ events, released: unit.membership.id, taken_out_of })
 }
-const sealText = (level: StockLevelRow, names: ReadonlyArray<string>): string =>
-  `${labelOf(level)} is in ${names.join(", in ")}, which is sealed. Scan the case to send all of it, ` +
-  "or break the seal to take this unit out (--break-seal)."
+const sealAsked = (level: StockLevelRow, sealed: ReadonlyArray<{ readonly name: string }>): Rejection => {
+  const names = sealed.map(({ name }) => name).join(", in ")
+  const message =
+    `${labelOf(level)} is in ${names}, which is sealed. Scan the case to send all of it, ` +
+    "or break the seal to take this unit out (--break-seal)."
+  return new Rejection({ kind: "conflict", message, errors: { break_seal: [message] } })
+}

@@ -19,20 +19,30 @@ export const timeTold = ({ at, is_time_told }: Wanted, now: string): Result.Resu
         : Result.succeed(undefined)
 
 /**
- * When it came back: never before it went out. Times a few minutes apart come of two clocks, and the later one counts;
- * so it does where the device's clock alone tells the time. What is scanned now is here, whatever was said of its
- * departure.
+ * The later one of when it was scanned and of what it was before that. Times a few minutes apart come of two clocks;
+ * so does what the device's clock alone tells. What is scanned now is as it is, whatever was said of the step before.
+ * 422 `scanned_at` for an earlier time that somebody told.
  */
-export const returnedAt = (
+const notBefore = (
   { at, is_time_told }: Wanted,
-  name: string,
-  dispatched_at: string | null,
-  now: string
+  before: string | null,
+  now: string,
+  refusal: (before: string) => string
 ): Result.Result<string, Rejection> =>
-  dispatched_at === null || dispatched_at <= at
+  before === null || before <= at
     ? Result.succeed(at)
-    : !isInFuture(dispatched_at, at)
-      ? Result.succeed(dispatched_at)
+    : !isInFuture(before, at)
+      ? Result.succeed(before)
       : is_time_told
-        ? refuse("scanned_at", `${name} went out at ${dispatched_at} and cannot be back before that; ${way_out}`)
-        : Result.succeed(dispatched_at <= now ? dispatched_at : at)
+        ? refuse("scanned_at", `${refusal(before)}; ${way_out}`)
+        : Result.succeed(before <= now ? before : at)
+
+/** When it came back: never before it went out. */
+export const returnedAt = (wanted: Wanted, name: string, dispatched_at: string | null, now: string) =>
+  notBefore(wanted, dispatched_at, now, (at) => `${name} went out at ${at} and cannot be back before that`)
+/** When it was looked at: never before it came back. */
+export const checkedAt = (wanted: Wanted, name: string, returned_at: string | null, now: string) =>
+  notBefore(wanted, returned_at, now, (at) => `${name} came back at ${at} and cannot be checked before that`)
+/** When it went out: never before it came back the last time, from whichever order. */
+export const dispatchedAt = (wanted: Wanted, name: string, returned_at: string | null, now: string) =>
+  notBefore(wanted, returned_at, now, (at) => `${name} came back at ${at} and cannot go out before that`)

@@ -88,7 +88,8 @@ const backInService = (done: Done, back: Undoing): Undoing => {
   }))
   return {
     ...back,
-    requests: [...back.requests, ...releases],
+    // First: a reverted return releases what is still in quarantine beyond what came back.
+    requests: [...releases, ...back.requests],
     says: `${back.says} What was damaged or missing is in service again; the record stays in its history.`,
     untouched: [...(back.untouched ?? []), ...open]
   }

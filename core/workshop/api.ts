@@ -13,7 +13,7 @@ import { stockLevelResource } from "../stock/resource.ts"
 import { type StockLevelRow, stock_levels, stock_transactions } from "../stock/schema.ts"
 import { grantToSystemRoles } from "../users/seed.ts"
 import { charge } from "./charge.ts"
-import { leaveStock, release, type ServiceDecision, type ServiceFacts, takeOut } from "./decide.ts"
+import { leaveStock, release, type ServiceDecided, type ServiceDecision, type ServiceFacts, takeOut } from "./decide.ts"
 import { loadServiceFacts, promisedTo } from "./facts.ts"
 import { requireHire } from "./hire.ts"
 import { workshopReactions } from "./reactions.ts"
@@ -110,7 +110,7 @@ const move = <const B extends Fields>(
   summary: string,
   permission: string,
   fields: B,
-  decide: (facts: ServiceFacts, sent: Partial<ValuesOf<B>>, context: DecideContext) => ReturnType<typeof takeOut>
+  decide: (facts: ServiceFacts, sent: Partial<ValuesOf<B>>, context: DecideContext) => ServiceDecided
 ): Endpoint =>
   command("POST", `/api/v1/stock_levels/{id}/${name}`, {
     answer,

@@ -49,25 +49,35 @@ export interface ServiceDecision {
   readonly events: ReadonlyArray<NewEvent>
   readonly result: { readonly id: number; readonly service_record_id: number | null }
 }
-type ServiceDecided = Result.Result<ServiceDecision, Rejection>
+export type ServiceDecided = Result.Result<ServiceDecision, Rejection>
+/** `after`: what the next rule in the same command decides on, where it is about the same level. */
+type Followed = Result.Result<ServiceDecision & { readonly after: ServiceFacts }, Rejection>
 
 /** What people call a level in refusals. */
 export const levelName = (level: StockLevelRow): string =>
   level.asset_number ?? level.serial_number ?? level.barcode ?? level.item_name ?? `Stock level ${level.id}`
 
 /** The level's list and state, from the records that are open after the command. */
+const levelSet = (level: StockLevelRow, open: ReadonlyArray<ServiceRecordRow>, gone_as?: ServiceState) => {
+  const [first] = open
+  return {
+    out_of_service: open.map(entryOf),
+    service_state: gone_as ?? (isUnit(level) && first !== undefined ? first.state : "in_service")
+  }
+}
 const levelFollows = (
   level: StockLevelRow,
   open: ReadonlyArray<ServiceRecordRow>,
   gone_as?: ServiceState
 ): ReadonlyArray<NewEvent> => {
-  const [first] = open
-  const changed = updatedEvent(stock_levels, level, {
-    out_of_service: open.map(entryOf),
-    service_state: gone_as ?? (isUnit(level) && first !== undefined ? first.state : "in_service")
-  })
+  const changed = updatedEvent(stock_levels, level, levelSet(level, open, gone_as))
   return changed === undefined ? [] : [changed]
 }
+const factsWith = (facts: ServiceFacts, open: ReadonlyArray<ServiceRecordRow>): ServiceFacts => ({
+  ...facts,
+  level: { ...facts.level, ...levelSet(facts.level, open) },
+  open
+})
 const entryOf = (row: ServiceRecordRow): OutOfService => ({
   service_record_id: row.id,
   state: outOfServiceState(row.state),
@@ -203,7 +213,7 @@ export const takeOut = (
   state: OutOfServiceState,
   sent: ServiceInput,
   context: DecideContext
-): ServiceDecided =>
+): Followed =>
   Result.gen(function* () {
     const { level, open } = facts
     yield* isHere(level)
@@ -232,18 +242,15 @@ export const takeOut = (
     const now_open = [...without(open, record), ...(before?.left ?? []), row]
     return {
       events: [...(before?.events ?? []), createdEvent(service_records, row), ...levelFollows(level, now_open)],
-      result: { id: level.id, service_record_id: row.id }
+      result: { id: level.id, service_record_id: row.id },
+      after: factsWith(facts, now_open)
     }
   })
 
 /** What is said anew of an open record. */
-const changed = (
-  { level, open }: ServiceFacts,
-  record: ServiceRecordRow,
-  sent: ServiceInput,
-  context: DecideContext
-): ServiceDecided =>
+const changed = (facts: ServiceFacts, record: ServiceRecordRow, sent: ServiceInput, context: DecideContext): Followed =>
   Result.map(inOrder(sent.starts_at ?? record.starts_at, sent, context), () => {
+    const { level, open } = facts
     const given = (["reason", "note", "expected_back_at", "cost", "opportunity_id"] as const).filter(
       (name) => sent[name] !== undefined
     )
@@ -255,7 +262,8 @@ const changed = (
     const after = open.map((one) => (one.id === record.id ? { ...record, ...set } : one))
     return {
       events: event === undefined ? [] : [event, ...levelFollows(level, after)],
-      result: { id: level.id, service_record_id: record.id }
+      result: { id: level.id, service_record_id: record.id },
+      after: factsWith(facts, after)
     }
   })
 
@@ -269,7 +277,7 @@ export interface ReleaseInput {
  * Back in service: its record ends. Of a bulk level with several open records the command says which. 422:
  * `stock_level` where it is in service already, `service_record_id`, `quantity`.
  */
-export const release = (facts: ServiceFacts, sent: ReleaseInput, context: DecideContext): ServiceDecided =>
+export const release = (facts: ServiceFacts, sent: ReleaseInput, context: DecideContext): Followed =>
   Result.gen(function* () {
     const { level, open } = facts
     yield* isHere(level)
@@ -280,9 +288,11 @@ export const release = (facts: ServiceFacts, sent: ReleaseInput, context: Decide
     const record = (yield* recordMeant(facts, sent.service_record_id)) ?? only
     const quantity = yield* quantityMeant(facts, record, sent.quantity)
     const { events, left } = ended(record, quantity, { ...sent, at: context.happened_at }, context)
+    const now_open = [...without(open, record), ...left]
     return {
-      events: [...events, ...levelFollows(level, [...without(open, record), ...left])],
-      result: { id: level.id, service_record_id: record.id }
+      events: [...events, ...levelFollows(level, now_open)],
+      result: { id: level.id, service_record_id: record.id },
+      after: factsWith(facts, now_open)
     }
   })
 const listed = (open: ReadonlyArray<ServiceRecordRow>): string =>

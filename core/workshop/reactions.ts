@@ -10,7 +10,7 @@ import { streamOf, type NewEvent } from "../kernel/event.ts"
 import { dataOf } from "../kernel/event-type.ts"
 import { reaction } from "../kernel/react.ts"
 import { Store } from "../kernel/store/store.ts"
-import { bulkReturned } from "../opportunities/lines/events.ts"
+import { bulkReturned, bulkReturnReverted } from "../opportunities/lines/events.ts"
 import { opportunity_items } from "../opportunities/lines/schema.ts"
 import { opportunities } from "../opportunities/schema.ts"
 import { unitChecked, unitReverted } from "../opportunities/units/events.ts"
@@ -116,14 +116,18 @@ const outAfterCheck = ({ level, open }: ServiceFacts, condition: number): OutOfS
   return first?.state === wanted || (first?.state === "in_repair" && wanted === "quarantine") ? undefined : wanted
 }
 
-/** A check-in is never refused for what comes of it: of a bulk level as much goes out of service as is in it. */
+/**
+ * A check-in is never refused for what comes of it: of a bulk level as much goes out of service as is in it. Several
+ * parts of one level follow one another.
+ */
 const checkedOut = (
   { back, levels }: CameBackFacts,
   context: DecideContext
 ): Result.Result<ReadonlyArray<NewEvent>, never> => {
   const events: Array<NewEvent> = []
+  const now = new Map(levels)
   for (const one of back) {
-    const facts = levels.get(one.stock_level_id)
+    const facts = now.get(one.stock_level_id)
     const state = facts === undefined ? undefined : outAfterCheck(facts, one.condition)
     if (facts === undefined || state === undefined) continue
     const is_unit = facts.level.stock_category === 50
@@ -142,7 +146,9 @@ const checkedOut = (
       },
       context
     )
-    if (Result.isSuccess(decided)) events.push(...decided.success.events)
+    if (Result.isFailure(decided)) continue
+    events.push(...decided.success.events)
+    now.set(one.stock_level_id, decided.success.after)
   }
   return Result.succeed(events)
 }
@@ -220,4 +226,51 @@ const checkReverted = reaction({
     )
 })
 
-export const workshopReactions = [checkedInUnfit, checkReverted, levelFollowed]
+/**
+ * Counted goods that were counted as back by mistake are out again: of a line no more is in quarantine or lost than
+ * came back. What the workshop has worked on stays its own.
+ */
+const returnReverted = reaction({
+  on: [bulkReturnReverted],
+  facts: ({ events }) =>
+    Effect.gen(function* () {
+      const line_ids = events.map(({ data }) => data.item_id)
+      const open = yield* (yield* Store).find(service_records, { opportunity_item_id: line_ids, ended_at: null })
+      const ids = [...new Set(open.map((one) => one.stock_level_id))]
+      yield* lockStreams(ids.map((id) => streamOf("stock_level", id)))
+      return yield* loadServiceFacts(ids)
+    }),
+  decide: ({ events }, levels, context) =>
+    Result.succeed(
+      events.flatMap(({ data }) =>
+        [...levels.values()].flatMap((facts) =>
+          releasedTo(facts, data.item_id, Number(data.set["returned_quantity"]), context)
+        )
+      )
+    )
+})
+/** Newest first, what is open of the line beyond `back` is in service again. */
+const releasedTo = (
+  facts: ServiceFacts,
+  item_id: number,
+  back: number,
+  context: DecideContext
+): ReadonlyArray<NewEvent> => {
+  const own = facts.open.filter((one) => one.opportunity_item_id === item_id)
+  let beyond = own.reduce((sum, one) => sum + one.quantity, 0) - Math.floor(back)
+  let now = facts
+  const events: Array<NewEvent> = []
+  for (const { id, quantity, state } of own.toReversed()) {
+    const some = Math.min(quantity, beyond)
+    if (some < 1 || (state !== "quarantine" && state !== "lost")) continue
+    const sent = { service_record_id: id, quantity: some, note: "The return was reverted" }
+    const decided = release(now, sent, context)
+    if (Result.isFailure(decided)) continue
+    events.push(...decided.success.events)
+    now = decided.success.after
+    beyond -= some
+  }
+  return events
+}
+
+export const workshopReactions = [checkedInUnfit, checkReverted, levelFollowed, returnReverted]

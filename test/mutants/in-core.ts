@@ -333,8 +333,8 @@ export const rule_mutants: ReadonlyArray<Mutant> = [
     name: "nobody is asked before a seal is broken",
     file: "core/scanning/unit-out.ts",
     within: "takingOut",
-    find: "if (sealed.length > 0 && !break_seal)",
-    replace: "if (sealed.length > 99 && !break_seal)",
+    find: "if (sealed.length > 0 && !break_seal && !is_free)",
+    replace: "if (sealed.length > 99 && !break_seal && !is_free)",
     killed_by: [
       { file: "test/core/scanning/scan.test.ts", test: "a unit in a sealed case is asked about", engine: "sqlite" }
     ]

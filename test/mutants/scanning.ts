@@ -59,7 +59,7 @@ export const scanning_mutants: ReadonlyArray<Mutant> = [
   ),
   within("codes")(
     "a code that several units have names the first",
-    "unitOrContainer",
+    "unitNamed",
     { find: "others.length === 0", replace: "others.length >= 0" },
     "a unit nobody asked for, an unknown and an ambiguous code"
   ),

@@ -58,6 +58,8 @@ const line_changes = changes({
 export const lineOnOrder = line_changes.kinds.item_on_order
 /** A quantity came back; `also` says how much, and in which condition. */
 export const bulkReturned = line_changes.kinds.bulk_returned
+/** What was counted as back is still out; `set` has what came back then. */
+export const bulkReturnReverted = line_changes.kinds.bulk_return_reverted
 export type LineChange = Parameters<typeof line_changes.make>[1]
 /** `set`: the columns that change; `also`: what the activity shows beside them. */
 export const lineChanged = line_changes.make

@@ -26,7 +26,9 @@ import {
 import { unitName } from "../recalculate.ts"
 import { requireTransition, type Transition } from "../status/statuses.ts"
 import { dispatchGate, promoteStatus, type UnitDecided } from "../status/progress.ts"
+import { demandSettings } from "../demands.ts"
 import { allocatedCountChanged, rejectField } from "./decide.ts"
+import { roomOf, takesRoom, unitsOfProduct } from "./parts.ts"
 
 /** One step: the statuses it starts from, the columns it sets, and what the activity shows beside them. */
 interface Step {
@@ -213,6 +215,30 @@ const returnedTo = (
       )
 }
 
+/** 422 `status`: whoever takes a check-in back has the unit out again, or promised again, in its place on the line. */
+const mayLeaveAgain = (
+  state: DecisionState,
+  unit: AssignmentRow,
+  status: number,
+  context: DecideContext
+): Result.Result<void, Rejection> => {
+  if (unit.status < checked_in || status >= checked_in) return Result.succeed(undefined)
+  const line = state.opportunity.lines.find(({ id }) => id === unit.opportunity_item_id)
+  const product_id = state.levels.get(unit.stock_level_id)?.product_id
+  const is_replaced =
+    !takesRoom(unit) &&
+    line !== undefined &&
+    product_id !== undefined &&
+    unitsOfProduct(state, state.opportunity, line, product_id).length >=
+      roomOf(state, line, product_id, demandSettings(context.settings, context.now))
+  if (is_replaced)
+    return rejectField(
+      "status",
+      `${unitName(state, unit.stock_level_id)} came back damaged or missing, and another one went in its place.`
+    )
+  return status >= dispatched ? notOutElsewhere(state, { unit, field: "status" }) : Result.succeed(undefined)
+}
+
 /** Back to an earlier status. The times of what is undone are cleared, all but `prepared_at`. */
 export const revertUnit = (
   state: DecisionState,
@@ -231,6 +257,7 @@ export const revertUnit = (
         "status",
         `${unitName(state, unit.stock_level_id)} is ${statusText(unit.status)}; it can only go back to an earlier status.`
       )
+    yield* mayLeaveAgain(state, unit, status, context)
     const set: Partial<AssignmentRow> = {
       status,
       ...(status < dispatched ? { dispatched_at: null } : {}),

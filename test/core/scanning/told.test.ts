@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type App, engines, openApp } from "../../app.ts"
 import { opportunity_path, opportunityFixture, type OpportunityFixture } from "../opportunities/fixtures.ts"
-import { type ScanFixture, scanFixture } from "./fixture.ts"
+import { dates, type ScanFixture, scanFixture } from "./fixture.ts"
 
 describe.each(engines)("what a scan says of itself, on %s", (engine) => {
   let app: App
@@ -56,6 +56,57 @@ describe.each(engines)("what a scan says of itself, on %s", (engine) => {
       [minutes(-60 * 24 * 90), null],
       [minutes(-60), minutes(-60)]
     ])
+  })
+
+  it("a unit does not go out before it came back the last time, and is not checked before it is back", async () => {
+    const {
+      product,
+      units: [unit]
+    } = await s.heads(1)
+    const lines = [{ item_id: product.id, quantity: 1 }]
+    const [first, second] = [await s.order(lines), await s.order(lines, dates(10, 12))]
+    const now = Date.parse((await w.get(`${opportunity_path}/${second.id}`)).body.opportunity.created_at)
+    const at = (minutes: number) => ({ scanned_at: new Date(now + minutes * 60_000).toISOString() })
+    const refused = async (scan: ReturnType<ScanFixture["scan"]>) => {
+      const { body, status } = await scan
+      return [status, body.errors?.scanned_at?.[0]]
+    }
+    expect((await s.scan(first, "out", unit!.asset_number, at(-90))).status).toBe(200)
+    expect((await s.scan(first, "in", unit!.asset_number, at(-60))).status).toBe(200)
+    expect(await refused(s.scan(first, "in", unit!.asset_number, { finalise: true, ...at(-80) }))).toEqual([
+      422,
+      expect.stringContaining(`came back at ${at(-60).scanned_at} and cannot be checked before that`)
+    ])
+    expect((await s.scan(first, "in", unit!.asset_number, { finalise: true, ...at(-63) })).status).toBe(200)
+    for (const minutes of [-60 * 24 * 300, -80])
+      expect(await refused(s.scan(second, "out", unit!.asset_number, at(minutes)))).toEqual([
+        422,
+        expect.stringContaining(`came back at ${at(-60).scanned_at} and cannot go out before that`)
+      ])
+    // Two clocks: the later one counts.
+    expect((await s.scan(second, "out", unit!.asset_number, at(-64))).status).toBe(200)
+    const times = async (of: { id: number }) =>
+      (await w.get(`${opportunity_path}/${of.id}/assets`)).body.assets.map((one: any) => [
+        one.dispatched_at,
+        one.returned_at,
+        one.checked_at
+      ])
+    expect(await times(first)).toEqual([[-90, -60, -60].map((minutes) => at(minutes).scanned_at)])
+    expect(await times(second)).toEqual([[at(-60).scanned_at, null, null]])
+  })
+
+  it("a case does not go out before what is in it came back", async () => {
+    const { product, units } = await s.heads(1)
+    const lines = [{ item_id: product.id, quantity: 1 }]
+    const [first, second] = [await s.order(lines), await s.order(lines, dates(10, 12))]
+    const now = Date.parse((await w.get(`${opportunity_path}/${second.id}`)).body.opportunity.created_at)
+    const at = (minutes: number) => ({ scanned_at: new Date(now + minutes * 60_000).toISOString() })
+    expect((await s.scan(first, "out", units[0]!.asset_number, at(-90))).status).toBe(200)
+    expect((await s.scan(first, "in", units[0]!.asset_number, at(-60))).status).toBe(200)
+    const { barcode } = await s.box(units)
+    const early = await s.scan(second, "out", barcode, at(-80))
+    expect([early.status, Object.keys(early.body.errors)]).toEqual([422, ["scanned_at"]])
+    expect((await s.scan(second, "out", barcode, at(-30))).status).toBe(200)
   })
 
   it("a case is not back before it went out, either", async () => {
