@@ -26,7 +26,7 @@ export const undo_mutants: ReadonlyArray<Mutant> = [
   at_server(
     "the server takes back what somebody else set meanwhile",
     "changedSince",
-    { find: "change === undefined || event.position", replace: "change !== undefined || event.position" },
+    { find: "event.position <= unless_changed.since", replace: "event.position > unless_changed.since" },
     "what somebody has worked on since is kept by the server where it is not known here yet"
   ),
   common(
