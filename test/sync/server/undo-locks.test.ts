@@ -1,0 +1,64 @@
+/** What takes a command back waits for goods as any other command does: while it holds nothing that others want. */
+import pg from "pg"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { openServerApp, type ServerApp } from "../../../server/app.ts"
+import { type FreshDatabase, freshDatabase } from "../../postgres.ts"
+import { askOf, owner_token, startedServer } from "../../server/serving.ts"
+
+let database: FreshDatabase, app: ServerApp, other: pg.Client, observer: pg.Client
+beforeAll(async () => {
+  database = await freshDatabase(startedServer)
+  app = await openServerApp({
+    database: { kind: "pg", url: database.url, connections_max: 3 },
+    key: "key-of-the-tests-which-is-long",
+    owner_token,
+    rate_limit: 1_000_000
+  })
+  other = new pg.Client(database.url)
+  observer = new pg.Client(database.url)
+  await Promise.all([other.connect(), observer.connect()])
+})
+afterAll(async () => {
+  await Promise.all([other.end(), observer.end()])
+  await app.close()
+  await database.drop()
+})
+const made = async (path: string, json: object): Promise<any> => {
+  const { body, status } = await askOf(app, `/api/v1/${path}`, { json })
+  expect(status, JSON.stringify(body)).toBeLessThan(300)
+  return body
+}
+const isWaiting = async (): Promise<boolean> => {
+  const { rows } = await observer.query(
+    "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+  )
+  return rows.length > 0
+}
+
+it("a guarded command leaves its order to whoever has the goods that it waits for", async () => {
+  const { product } = await made("products", { name: "Radio", stock_method: 1 })
+  const { opportunity } = await made("opportunities", { subject: "Gala", store_id: 1 })
+  const { replica } = await made("sync/replicas", { name: "van" })
+  const command = {
+    n: 1,
+    id: "0197a000-0000-7000-8000-000000000001",
+    name: "opportunities.add_item",
+    payload: { params: { id: String(opportunity.id) }, body: { name: "Radios", item_id: product.id, quantity: "1" } },
+    ids: {},
+    issued_at: "2026-06-18T12:00:00.000Z",
+    unless_changed: { since: 1_000_000, streams: [`opportunity:${opportunity.id}`], rows: {} }
+  }
+  const locked = "select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as taken"
+  await other.query("begin")
+  try {
+    expect((await other.query(locked, [`claims:${product.id}`])).rows).toEqual([{ taken: true }])
+    const pushed = made("sync/commands", { replica_id: replica.id, commands: [command] })
+    for (let tries = 0; tries < 500 && !(await isWaiting()); tries++)
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    expect((await other.query(locked, [`opportunity:${opportunity.id}`])).rows).toEqual([{ taken: true }])
+    await other.query("commit")
+    expect((await pushed).verdicts).toMatchObject([{ status: "accepted" }])
+  } finally {
+    await other.query("rollback")
+  }
+})
