@@ -6,17 +6,18 @@
 import type { Field } from "../core/kernel/field.ts"
 import { type Query, splitPredicate } from "../core/kernel/query.ts"
 import { nearest } from "../core/values/nearest.ts"
-import { millisOf } from "../core/values/time.ts"
-import { dayOf } from "../core/values/zone.ts"
+import { parseTimestamp } from "../core/values/time.ts"
 import type { CommandContext } from "./context.ts"
 import { usageError } from "./exit-codes.ts"
 import { resourceCalled } from "./ignored.ts"
 import { isNameableTable } from "./nameable.ts"
-import { readMoment } from "./parse-time.ts"
+import { parseDay, readMoment } from "./parse-time.ts"
 import { looksLikeId, resolveId, resolveStore } from "./resolve-id.ts"
 
 const single = new Set(["eq", "not_eq", "lt", "lteq", "gt", "gteq"])
 const several = new Set(["in", "not_in"])
+/** A time that says its own offset; any other is one of the store's clock. */
+const with_offset = /^\d{4}-\d{2}-\d{2}[Tt ].*([Zz]|[+-]\d{2}:?\d{2})$/
 
 /** The query of a list with its filters' values read. Exit 2 where one cannot be, with what it may be. */
 export const readFilterValues = async (context: CommandContext, query: Query, plural: string): Promise<Query> => {
@@ -44,12 +45,12 @@ const valueRead = async (context: CommandContext, flag: string, { type }: Field,
   const quoted = JSON.stringify(value)
   switch (type.kind) {
     case "timestamp":
-    case "date": {
-      if (/^\d{4}-\d{2}-\d{2}/.test(value)) return value
-      const { zone } = await resolveStore(context, undefined)
-      const moment = readMoment(context, value, zone, flag)
-      return type.kind === "date" ? dayOf(millisOf(moment), zone) : moment
-    }
+      if (with_offset.test(value) && parseTimestamp(value) !== undefined) return value
+      return readMoment(context, value, (await resolveStore(context, undefined)).zone, flag)
+    case "date":
+      // A day that is written out is the same on every clock.
+      if (/^\s*\d{4}-/.test(value)) return parseDay(value, flag)
+      return parseDay(value, flag, (await resolveStore(context, undefined)).zone)
     case "boolean":
       if (/^(true|t|1|yes|y)$/i.test(value)) return "true"
       if (/^(false|f|0|no|n)$/i.test(value)) return "false"

@@ -13,9 +13,13 @@ export const partsOfText = (text: string, separator: RegExp): ReadonlyArray<stri
     .map((part) => part.trim())
     .filter((part) => part !== "")
 
+/** What stands under a name that somebody gave: `constructor` and its like, which every object has, is nothing. */
+export const namedIn = <A>(by_name: { readonly [name: string]: A }, name: string): A | undefined =>
+  Object.hasOwn(by_name, name) ? by_name[name] : undefined
+
 /** A cell as the value a request would hold for this field. */
 export const cellValue = (fields: Fields, column: string, cell: Json): Json => {
-  const kind = fields[column]?.type.kind
+  const kind = namedIn(fields, column)?.type.kind
   if (kind === "text" && typeof cell === "number") return String(cell)
   if (typeof cell !== "string") return cell
   const word = cell.trim().toLowerCase()

@@ -21,7 +21,7 @@ import {
   phoneFields,
   phones
 } from "../members/schema.ts"
-import { cellValue, recordsIn } from "./cells.ts"
+import { cellValue, namedIn, recordsIn } from "./cells.ts"
 import { address_columns, memberColumns } from "./member-columns.ts"
 import { columnName } from "./rows.ts"
 
@@ -128,7 +128,7 @@ const partsOf = (kind: Kind, cells: JsonObject): ReadonlyArray<JsonObject> | und
 const isGiven = (value: Json): boolean => value !== null && !(typeof value === "string" && value.trim() === "")
 
 /** What `type` and `country` name, as ids. */
-const namedIn = (
+const idsNamedIn = (
   kind: Kind,
   part: JsonObject,
   { lists, countries }: ContactFacts
@@ -166,14 +166,15 @@ interface Read {
   readonly values: AnyRow
 }
 const readPart = (kind: Kind, part: JsonObject, is_new: boolean, facts: ContactFacts): Read => {
-  const named = namedIn(kind, part, facts)
+  const named = idsNamedIn(kind, part, facts)
   const body = Object.fromEntries(
     Object.entries(part).map(([column, cell]) => [column, cellValue(kind.fields, column, cell)])
   )
   const { type_id: _type, country_id: _country, ...plain } = kind.fields
   const read = readFields(plain, body, { mode: is_new ? "create" : "update", base_currency: "" })
   const unknown = Object.keys(part).filter(
-    (column) => plain[column] === undefined && column !== "type" && !(column === "country" && kind.table === addresses)
+    (column) =>
+      !Object.hasOwn(plain, column) && column !== "type" && !(column === "country" && kind.table === addresses)
   )
   return {
     values: { ...read.values, ...named.set },
@@ -267,6 +268,6 @@ const writtenIn = ({ main, scheme }: Kind, given: JsonObject): JsonObject =>
       })
   )
 const partName = (column: string): string => {
-  const known = memberColumns.aliases[column]
+  const known = namedIn(memberColumns.aliases, column)
   return known !== undefined && (address_columns as ReadonlyArray<string>).includes(known) ? known : column
 }

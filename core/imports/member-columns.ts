@@ -4,7 +4,7 @@ import { readFields, type Values } from "../kernel/input.ts"
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
 import type { FieldErrors } from "../kernel/rejection.ts"
 import { memberFields, type MemberRow } from "../members/schema.ts"
-import { cellValue, partsOfText, recordsIn, textCell } from "./cells.ts"
+import { cellValue, namedIn, partsOfText, recordsIn, textCell } from "./cells.ts"
 import { type Columns, readRows, type Row } from "./rows.ts"
 
 /** Not to be written as text: ids of rows, which cells name instead, and what nothing reads yet. */
@@ -107,8 +107,8 @@ const location_types: { readonly [word: string]: number } = { internal: 0, exter
 
 const asWritten = (column: string, cell: Json): Json => {
   const word = typeof cell === "string" ? cell.trim().toLowerCase() : ""
-  if (column === "membership_type") return types[word] ?? cell
-  if (column === "location_type") return location_types[word] ?? cell
+  if (column === "membership_type") return namedIn(types, word) ?? cell
+  if (column === "location_type") return namedIn(location_types, word) ?? cell
   return cellValue(ownColumns, column, cell)
 }
 
@@ -132,7 +132,7 @@ export const readMember = (cells: JsonObject, before: MemberRow | undefined, bas
   const otherwise = cells["organisation"] === undefined ? "organisation" : "contact"
   const body = Object.fromEntries(
     Object.entries({ ...(before === undefined ? { membership_type: otherwise } : {}), ...cells })
-      .filter(([column]) => ownColumns[column] !== undefined)
+      .filter(([column]) => Object.hasOwn(ownColumns, column))
       .map(([column, cell]) => [column, asWritten(column, cell)])
   )
   const read = readFields(ownColumns, body, {

@@ -4,7 +4,7 @@ import { readFields, type Values } from "../kernel/input.ts"
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
 import type { FieldErrors } from "../kernel/rejection.ts"
 import { type ProductRow, product_types, productFields } from "../products/schema.ts"
-import { cellValue } from "./cells.ts"
+import { cellValue, namedIn } from "./cells.ts"
 import type { Columns } from "./rows.ts"
 
 const {
@@ -85,8 +85,8 @@ const stockTypes: { readonly [word: string]: number } = { rental: 1, sale: 2, bo
 const asWritten = (column: string, cell: Json): Json => {
   if (typeof cell !== "string") return cellValue(ownColumns, column, cell)
   const word = cell.trim().toLowerCase()
-  if (column === "stock_method") return stockMethods[word] ?? cell
-  if (column === "allowed_stock_type") return stockTypes[word] ?? cell
+  if (column === "stock_method") return namedIn(stockMethods, word) ?? cell
+  if (column === "allowed_stock_type") return namedIn(stockTypes, word) ?? cell
   if (column === "product_type")
     return (
       Object.entries(product_types).find(([, label]) => label.toLowerCase() === word)?.[0] ?? word.replaceAll(" ", "_")
@@ -106,7 +106,7 @@ export interface ReadProduct {
 export const readProduct = (cells: JsonObject, before: ProductRow | undefined, base_currency: string): ReadProduct => {
   const body = Object.fromEntries(
     Object.entries(cells)
-      .filter(([column]) => ownColumns[column] !== undefined)
+      .filter(([column]) => Object.hasOwn(ownColumns, column))
       .map(([column, cell]) => [column, asWritten(column, cell)])
   )
   const read = readFields(ownColumns, body, { mode: before === undefined ? "create" : "update", base_currency })

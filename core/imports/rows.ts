@@ -11,6 +11,7 @@ import { findUnstorableText } from "../kernel/input.ts"
 import type { FieldErrors } from "../kernel/rejection.ts"
 import * as Shown from "../kernel/answer-schema.ts"
 import { ok } from "../kernel/resource.ts"
+import { namedIn } from "./cells.ts"
 
 export const rows_max = 500
 
@@ -91,7 +92,7 @@ export const readRows = (rows: ReadonlyArray<Json>, columns: Columns): ReadonlyA
       if (isBlank(value)) continue
       const dot = header.indexOf(".")
       const head = columnName(dot < 0 ? header : header.slice(0, dot))
-      const column = columns.aliases[head] ?? head
+      const column = namedIn(columns.aliases, head) ?? head
       if (dot >= 0 && columns.spread.has(column)) {
         const before = cells[column]
         cells[column] = {

@@ -1,11 +1,13 @@
 /** How well a row answers what somebody looks for. Pure. */
-import { compacted, foldForSearch, searchedTextOf, searchWords } from "../kernel/store/search-index.ts"
+import { compacted, foldForSearch, keptWords, searchedTextOf, searchWords } from "../kernel/store/search-index.ts"
 import type { AnyRow, Table } from "../kernel/table.ts"
 
 export interface Sought {
   /** As given, without blanks around it. */
   readonly text: string
   readonly words: ReadonlyArray<string>
+  /** Words that an index may hold with their accents, by the word without them. */
+  readonly kept: ReadonlyMap<string, string>
   /** A telephone number without what is written before it, so that `+44 7700 …` finds `07700 …`; else undefined. */
   readonly phone: string | undefined
 }
@@ -19,6 +21,7 @@ export const soughtIn = (given: string): Sought => {
   return {
     text,
     words: searchWords(text),
+    kept: keptWords(text),
     phone: /^\d+$/.test(digits) && digits.length >= phone_digits_min ? digits.slice(-phone_digits_told_by) : undefined
   }
 }

@@ -81,7 +81,7 @@ export const candidatesOf = Effect.fnUntraced(function* (rules: SearchKindRules,
   const by_code = rules.codes.length === 0 ? [] : yield* rowsWhere(store, rules, byCode(rules, sought, coded), coded)
   const worded = bindings(store.dialect)
   const condition =
-    matchSql(table, store.dialect, sought.words, { limit: candidates_max, bind: worded.bind }) ??
+    matchSql(table, store.dialect, sought.words, { limit: candidates_max, bind: worded.bind, kept: sought.kept }) ??
     byBeginning(rules, sought.words, worded)
   const by_words = condition === undefined ? [] : yield* rowsWhere(store, rules, condition, worded)
   return {
@@ -91,11 +91,11 @@ export const candidatesOf = Effect.fnUntraced(function* (rules: SearchKindRules,
 })
 
 /** Members by what they are reached by: an address with the words, or the end of a telephone number. */
-export const memberIdsByContact = Effect.fnUntraced(function* ({ phone, words }: Sought) {
+export const memberIdsByContact = Effect.fnUntraced(function* ({ kept, phone, words }: Sought) {
   const store = yield* Store
   const ids = (table: typeof emails | typeof phones, sought: ReadonlyArray<string>) => {
     const bound = bindings(store.dialect)
-    const condition = matchSql(table, store.dialect, sought, { limit: candidates_max, bind: bound.bind })
+    const condition = matchSql(table, store.dialect, sought, { limit: candidates_max, bind: bound.bind, kept })
     return condition === undefined
       ? Effect.succeed([])
       : Effect.map(

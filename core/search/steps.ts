@@ -30,3 +30,16 @@ export const telling = (steps: ReadonlyArray<Step>): Step | undefined => {
 /** The order it is out on or came back from last; what is only planned with it is no answer to that. */
 export const cameFromOrder = (step: Step | undefined): number | null =>
   step === undefined || step.status === prepared || step.status === allocated ? null : step.opportunity_id
+
+/**
+ * The order that it is out on or came back from: its own step's, else that of the outermost case around it, which has
+ * none once it is back. What is planned with it for later is no answer to that.
+ */
+export const orderOfPlace = (
+  place: "out" | "returned",
+  step: Step | undefined,
+  around: { readonly opportunity_id: number | null } | undefined
+): number | null => {
+  const says = place === "out" ? [dispatched, on_hire] : [checked_in]
+  return step !== undefined && says.includes(step.status) ? step.opportunity_id : (around?.opportunity_id ?? null)
+}

@@ -22,7 +22,7 @@ import { stores, zoneOf } from "../stores/stores.ts"
 import { millisOf } from "../values/time.ts"
 import { type ServiceReasons, serviceReasons, type Supplied, suppliedBy } from "./behind.ts"
 import type { UnitPlace } from "./kinds.ts"
-import { cameFromOrder, in_order, type Step, telling } from "./steps.ts"
+import { cameFromOrder, in_order, orderOfPlace, type Step, telling } from "./steps.ts"
 
 export interface Whereabouts {
   readonly place: UnitPlace
@@ -173,7 +173,9 @@ const standingsOf = Effect.fnUntraced(function* (
       const order_id =
         place === "quarantine" || place === "in_repair" || place === "lost"
           ? (came_from.get(unit.id) ?? cameFromOrder(step))
-          : (step?.opportunity_id ?? around?.opportunity_id ?? null)
+          : place === "out" || place === "returned"
+            ? orderOfPlace(place, step, around)
+            : (step?.opportunity_id ?? around?.opportunity_id ?? null)
       const container = is_alone ? undefined : cases.containerOf.get(unit.id)
       return [unit.id, { place, container, order_id, service }] as const
     })

@@ -10,7 +10,8 @@ import { loadLinePieces, type Pieces, service, sumOfPieces } from "../opportunit
 import { opportunities, type OpportunityRow } from "../opportunities/schema.ts"
 import { order, quotation, statuses } from "../opportunities/status/statuses.ts"
 import { products, serialised } from "../products/schema.ts"
-import { asset_assignments } from "../opportunities/units/schema.ts"
+import { asset_assignments, checked_in, dispatched, on_hire } from "../opportunities/units/schema.ts"
+import { containers } from "../packing/schema.ts"
 import { instantOf } from "../values/time.ts"
 import { back_columns, type Day, leaving_columns } from "./day.ts"
 
@@ -107,13 +108,26 @@ export const isToGo = ({ status }: OrderOfDay, pieces: Pieces): boolean =>
   status !== statuses.on_hire.status || isNotAllOut(pieces)
 /** What is out cannot be missing: an order of which all is out lacks nothing. */
 export const isNotAllOut = ({ back, out, wanted }: Pieces): boolean => out + back < wanted
+/**
+ * Something is out, be it only the case of what came back by itself. What is allocated and never went keeps an order
+ * Dispatched after all that did go is back. Where nothing was counted out, somebody said by hand that it is.
+ */
+const something_out = ((): string => {
+  const of_order = `opportunity_id = ${quote(opportunities.name)}.id`
+  const unit = `exists (select 1 from ${quote(asset_assignments.name)} where ${of_order} and status`
+  const line = `exists (select 1 from ${quote(opportunity_items.name)} where ${of_order} and is_live and`
+  const around = `exists (select 1 from ${quote(containers.name)} where ${of_order} and status = 'dispatched')`
+  const out = `${unit} in (${dispatched}, ${on_hire})) or ${line} dispatched_quantity > returned_quantity) or ${around}`
+  return `(${out} or not (${unit} >= ${checked_in}) or ${line} dispatched_quantity > 0)))`
+})()
 /** Orders with something out that is due back before the day is over. */
 export const returning = (store_id: number | undefined, { to }: ReturnType<typeof widest>) =>
   selected(
     store_id,
     (bound) =>
       `state = ${order} and status in (${statuses.dispatched.status}, ${statuses.on_hire.status}) ` +
-      `and not open_ended_rental and (${firstSetWithin(back_columns, { from: undefined, to }, bound)})`,
+      `and not open_ended_rental and (${firstSetWithin(back_columns, { from: undefined, to }, bound)}) ` +
+      `and ${something_out}`,
     "ends_at"
   )
 /** Orders, those partly out included, and reserved quotations that lack something and begin soon. */

@@ -26,7 +26,7 @@ export const service_records = table(
     ended_at: timestamp({ nullable: true, computed: true }),
     end_note: longText({ nullable: true, computed: true }),
     /** What it cost the house, in the base currency: a repair's bill. */
-    cost: money({ nullable: true, computed: true }),
+    cost: money({ nullable: true, computed: true, visible_to: "costs.view" }),
     /** The hire it came back from. */
     opportunity_id: ref("opportunities", { nullable: true, computed: true, live: false, on_delete: "keep" }),
     opportunity_item_id: ref("opportunity_items", { nullable: true, computed: true, on_delete: "clear" }),

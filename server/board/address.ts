@@ -8,18 +8,28 @@ export interface BoardAddress {
   /** Which of its addresses: each one that is made ends those before it. */
   readonly address_no: number
 }
-const signature = (key: string, { address_no, id }: BoardAddress): string =>
-  createHmac("sha256", boardKey(key)).update(`board ${id} ${address_no}`).digest("base64url")
+interface MarkedAddress extends BoardAddress {
+  readonly mark: string | null
+}
+const signature = (key: string, { address_no, id, mark }: MarkedAddress): string =>
+  createHmac("sha256", boardKey(key))
+    .update(`board ${id} ${address_no}${mark === null ? "" : ` ${mark}`}`)
+    .digest("base64url")
 
-/** Ids are never given twice: the address of a board that was removed opens nothing. */
-export const boardUrl = (public_url: string, key: string, { address_no, id }: BoardAddress): string =>
-  `${public_url}/board/${id}-${address_no}-${signature(key, { id, address_no })}`
-/** The board and address that a token names; undefined where the signature is not its own. */
-export const boardAddressIn = (key: string, token: string): BoardAddress | undefined => {
+/** Neither its id nor its mark is given twice: the address of a board that was removed opens nothing. */
+export const boardUrl = (public_url: string, key: string, address: MarkedAddress): string =>
+  `${public_url}/board/${address.id}-${address.address_no}-${signature(key, address)}`
+/** As somebody gave it: whether its signature is right is seen beside the board's mark. */
+export interface GivenAddress extends BoardAddress {
+  readonly signature: string
+}
+export const boardAddressIn = (token: string): GivenAddress | undefined => {
   const [, id, address_no, given = ""] = /^([1-9]\d{0,14})-([1-9]\d{0,8})-([\w-]{43})$/.exec(token) ?? []
   if (id === undefined || address_no === undefined) return undefined
-  const named = { id: Number(id), address_no: Number(address_no) }
-  const right = Buffer.from(signature(key, named))
+  return { id: Number(id), address_no: Number(address_no), signature: given }
+}
+export const isSigned = (key: string, { signature: given, ...named }: GivenAddress, mark: string | null): boolean => {
+  const right = Buffer.from(signature(key, { ...named, mark }))
   const other = Buffer.from(given)
-  return right.length === other.length && timingSafeEqual(right, other) ? named : undefined
+  return right.length === other.length && timingSafeEqual(right, other)
 }

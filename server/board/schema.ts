@@ -1,5 +1,6 @@
 /** Boards: the day of a store on a screen on the wall, at an address that needs no login (rules/today 5). */
 import { boolean, integer, ref, text, timestamp } from "../../core/kernel/field.ts"
+import { addColumn, type TableMigration } from "../../core/kernel/table-migration.ts"
 import { type RowOf, table } from "../../core/kernel/table.ts"
 
 export const board_fields = {
@@ -15,8 +16,19 @@ export const boards = table(
     /** Who made it: it shows what this person may see, for as long as they may. */
     user_id: integer({ computed: true, min: 1, max: Number.MAX_SAFE_INTEGER }),
     /** Counted up with each new address; only the last one opens it. */
-    address_no: integer({ computed: true, min: 1, default: 1 })
+    address_no: integer({ computed: true, min: 1, default: 1 }),
+    /**
+     * Drawn for each board and signed with its address: a server that was set up anew with the same key counts its
+     * boards from 1 again. Null of boards from before, whose addresses stay as they are.
+     */
+    mark: text({ nullable: true, computed: true, hidden: true })
   },
   { indexes: [["user_id"]] }
 )
+export const boards_with_marks: TableMigration = {
+  id: 3,
+  name: "marks_of_boards",
+  table: boards,
+  up: addColumn("boards", "mark", text({ nullable: true }), "null")
+}
 export type BoardRow = RowOf<typeof boards>

@@ -8,28 +8,29 @@ import { Store } from "../../core/kernel/store/store.ts"
 import { instantOf, millisOf } from "../../core/values/time.ts"
 import { roles, users } from "../../core/users/schema.ts"
 import { viewerOf } from "../../core/users/viewer.ts"
-import type { BoardAddress } from "./address.ts"
+import { type GivenAddress, isSigned } from "./address.ts"
 import type { BoardDay } from "./page.ts"
 import { boards } from "./schema.ts"
 
 const reading = later(() => import("../../core/today/today.ts"))
 
 /**
- * Undefined where the board was removed, has another address by now, has expired, or its person is deactivated or may
- * no longer see orders.
+ * Undefined where the signature is another's, the board was removed, has another address by now, has expired, or its
+ * person is deactivated or may no longer see orders.
  */
-export const boardShown = Effect.fnUntraced(function* ({
-  address_no,
-  id
-}: BoardAddress): Effect.fn.Return<BoardDay | undefined, Failure, Store | CommandRuntime> {
+export const boardShown = Effect.fnUntraced(function* (
+  key: string,
+  address: GivenAddress
+): Effect.fn.Return<BoardDay | undefined, Failure, Store | CommandRuntime> {
   const { catalogue, settings } = yield* CommandRuntime
   const store = yield* Store
-  const board = yield* store.get(boards, id)
-  const user = board === undefined ? undefined : yield* store.get(users, board.user_id)
-  if (board === undefined || user === undefined || !user.is_active) return undefined
+  const board = yield* store.get(boards, address.id)
+  if (board === undefined || !isSigned(key, address, board.mark)) return undefined
+  const user = yield* store.get(users, board.user_id)
+  if (user === undefined || !user.is_active) return undefined
   const now = yield* Clock.currentTimeMillis
   const has_expired = board.expires_at !== null && millisOf(board.expires_at) <= now
-  if (board.address_no !== address_no || has_expired) return undefined
+  if (board.address_no !== address.address_no || has_expired) return undefined
   const viewer = viewerOf(user, yield* store.getMany(roles, user.role_ids), null)
   if (!mayAsk(catalogue, "today.show", viewer)) return undefined
   const { todayFor } = yield* reading

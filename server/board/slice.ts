@@ -20,7 +20,7 @@ import { boardAddressIn, boardUrl } from "./address.ts"
 import { boardCreated, boardDeleted, boardEvents, boardReaddressed } from "./events.ts"
 import { boardPage, type BoardTheme, endedPage } from "./page.ts"
 import { fulfil } from "../../core/opportunities/paths.ts"
-import { board_fields, type BoardRow, boards } from "./schema.ts"
+import { board_fields, type BoardRow, boards, boards_with_marks } from "./schema.ts"
 import { boardShown } from "./shown.ts"
 import { type BoardStreams, makeBoardStreams } from "./stream.ts"
 import { board_style } from "./style.ts"
@@ -120,7 +120,8 @@ const create = command("POST", path, {
   }),
   respond: (result, { now }) =>
     Effect.gen(function* () {
-      const row: BoardRow = { ...result, address_no: 1, created_at: now, updated_at: now, deleted_at: null }
+      const mark = randomBytes(18).toString("base64url")
+      const row: BoardRow = { ...result, mark, address_no: 1, created_at: now, updated_at: now, deleted_at: null }
       yield* (yield* Store).apply([insert(boards, row)])
       return created({ board: out(row, yield* serverContext) })
     })
@@ -227,8 +228,8 @@ const themeIn = (query: Input["query"]): BoardTheme => {
 /** What the address shows now; undefined for a wrong signature as for a board that has ended. */
 const opened = Effect.fnUntraced(function* (token: string) {
   const { key } = yield* serverContext
-  const address = boardAddressIn(key, token)
-  const day = address === undefined ? undefined : yield* boardShown(address)
+  const address = boardAddressIn(token)
+  const day = address === undefined ? undefined : yield* boardShown(key, address)
   return address === undefined || day === undefined ? undefined : { address, day }
 })
 
@@ -273,6 +274,7 @@ export const boardSlice = (): ServerSlice => {
   return {
     name: "boards",
     server_tables: [boards],
+    migrations: [boards_with_marks],
     events: boardEvents,
     endpoints: [list, create, rotate, end, page, stream(streams)],
     background: streams.work

@@ -5,7 +5,7 @@ import type { CommandRuntime } from "../../core/kernel/command-runtime.ts"
 import { Rejection } from "../../core/kernel/rejection.ts"
 import type { Store } from "../../core/kernel/store/store.ts"
 import { ServerContext } from "../server-context.ts"
-import type { BoardAddress } from "./address.ts"
+import type { GivenAddress } from "./address.ts"
 import { dayHtml, endedHtml } from "./page.ts"
 import { boardShown } from "./shown.ts"
 
@@ -19,7 +19,7 @@ type Needs = Store | CommandRuntime | ServerContext
 export interface BoardStreams {
   /** Holds what streams need for as long as the server runs. */
   readonly work: Effect.Effect<never, never, Needs>
-  readonly open: (board: BoardAddress) => Effect.Effect<Stream.Stream<Uint8Array>, Rejection>
+  readonly open: (board: GivenAddress) => Effect.Effect<Stream.Stream<Uint8Array>, Rejection>
 }
 
 const encode = new TextEncoder()
@@ -33,15 +33,15 @@ export const makeBoardStreams = (): BoardStreams => {
 
   /** Sends the day whenever it differs from what was sent, until the board ends or the server stops. */
   const sent = Effect.fnUntraced(function* (
-    board: BoardAddress,
+    board: GivenAddress,
     news: Latch.Latch,
     out: Queue.Enqueue<Uint8Array, Cause.Done>
   ) {
-    const { isStopping } = yield* ServerContext
+    const { isStopping, key } = yield* ServerContext
     let before = ""
     while (!isStopping()) {
       news.closeUnsafe()
-      const shown = yield* boardShown(board)
+      const shown = yield* boardShown(key, board)
       if (shown === undefined) {
         yield* Queue.offer(out, frame("ended", JSON.stringify(endedHtml)))
         return
@@ -53,7 +53,7 @@ export const makeBoardStreams = (): BoardStreams => {
       if (!isStopping()) yield* Effect.sleep(settle_millis)
     }
   })
-  const streamOf = (board: BoardAddress, within: Context.Context<Needs>) =>
+  const streamOf = (board: GivenAddress, within: Context.Context<Needs>) =>
     Stream.callback<Uint8Array>(
       (queue) =>
         Effect.gen(function* () {

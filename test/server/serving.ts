@@ -47,7 +47,8 @@ export interface ServeOptions extends Partial<ServerOptions> {
   readonly undescribed?: (problem: string) => void
 }
 
-const plain_options = { key: "key-of-the-tests-which-is-long", owner_token, rate_limit: 1_000_000 }
+export const tests_key = "key-of-the-tests-which-is-long"
+const plain_options = { key: tests_key, owner_token, rate_limit: 1_000_000 }
 
 /** Postgres as a server leaves it that was started once, with the owner's token of the tests; made once a run. */
 export const startedServer: Template = {

@@ -1,6 +1,7 @@
 /** `import`: price lists into a running server, in batches, with a verdict for every row. */
 import { createHash } from "node:crypto"
 import { Argument, type Command, Option } from "commander"
+import { namedIn } from "../../../core/imports/cells.ts"
 import type { Json } from "../../../core/kernel/json.ts"
 import { plainJson, rowsIn } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
@@ -72,7 +73,7 @@ const run = async (
     if (file === "") throw usageError("Which export?", "Name its folder: flightcase import all FOLDER.")
     return (await import("./import-all.ts")).importAll(context, file, isDry(context, flags))
   }
-  const kind = kinds[given]
+  const kind = namedIn(kinds, given)
   if (kind === undefined)
     throw usageError(`${JSON.stringify(given)} cannot be imported: say products, rates, members or all.`)
   if (flags["example"] === true) {

@@ -1,5 +1,6 @@
 /** Maps the columns of a file to those of the API: names, templates, constants, units. */
 import { readFileSync } from "node:fs"
+import { namedIn } from "../../../core/imports/cells.ts"
 import { type Columns, columnName } from "../../../core/imports/rows.ts"
 import { parseJson } from "../../../core/kernel/body-limits.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"
@@ -152,10 +153,10 @@ const checkMapping = (
 
 /** The value of a source in a row: a cell, or a template filled in. */
 const filled = (source: string, cells: JsonObject): Json => {
-  if (!source.includes("{")) return cells[source] ?? ""
+  if (!source.includes("{")) return namedIn(cells, source) ?? ""
   return source
     .replace(holder, (_, name: string) => {
-      const value = cells[name.trim()]
+      const value = namedIn(cells, name.trim())
       return value === undefined || value === null
         ? ""
         : typeof value === "object"

@@ -1,6 +1,6 @@
 /** Columns of which a row may have several (`rate2.price`, `email2`), and what verdicts call what is in them. */
 import { address_columns } from "../../../core/imports/member-columns.ts"
-import { partsOfText } from "../../../core/imports/cells.ts"
+import { namedIn, partsOfText } from "../../../core/imports/cells.ts"
 import { type Columns, columnName } from "../../../core/imports/rows.ts"
 import type { Json, JsonObject } from "../../../core/kernel/json.ts"
 
@@ -33,7 +33,7 @@ export const headOf = (column: string): string => {
 /** Our column that a column of a row belongs to, by whichever of its names: `account_number` of `Customer number`. */
 export const fieldOf = (column: string, { aliases }: Columns): string => {
   const name = columnName(headOf(column.trim()))
-  return aliases[name] ?? name
+  return namedIn(aliases, name) ?? name
 }
 
 /** Columns of which a row has several, as lists; a column that stands for itself stays as it is. */

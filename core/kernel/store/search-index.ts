@@ -17,18 +17,37 @@ const quote = (name: string): string => `"${name}"`
 const accents = /[\u0300-\u036f]+/g
 /** Letters that people type as others, and that have no accent to be taken off. */
 const typed_as = { ß: "ss", æ: "ae", œ: "oe", ø: "o", ł: "l", đ: "d", ı: "i", ς: "σ" } as const
-/** Accents that the index of SQLite, which knows those of Latin letters, does not take off. */
-const accented = {
-  ...{ ά: "α", έ: "ε", ή: "η", ί: "ι", ό: "ο", ύ: "υ", ώ: "ω", ϊ: "ι", ϋ: "υ", ΐ: "ι", ΰ: "υ" },
-  ...{ й: "и", ё: "е", ї: "і", ў: "у", ѓ: "г", ќ: "к" }
-} as const
+/** Each letter as the one it is found as: `lettersAs({ e: "éè" })` is `{ é: "e", è: "e" }`. */
+const lettersAs = (groups: { readonly [found_as: string]: string }): { readonly [sign: string]: string } =>
+  Object.fromEntries(Object.entries(groups).flatMap(([as, signs]) => [...signs].map((sign) => [sign, as])))
+/** Accents that the index of SQLite, which knows those of most Latin letters, does not take off. */
+const accented = lettersAs({
+  ...{ a: "ǡ", ae: "ǣǽ", o: "ǿ", ʒ: "ǯ" },
+  ...{ α: "ά", ε: "έ", η: "ή", ι: "ίϊΐ", ο: "ό", υ: "ύϋΰ", ω: "ώ", ϒ: "ϓϔ" },
+  ...{ а: "ӑӓ", г: "ѓ", е: "ѐёӗ", ж: "ӂӝ", з: "ӟ", и: "ѝйӣӥ", к: "ќ", о: "ӧ", у: "ўӯӱӳ", ч: "ӵ", ы: "ӹ", э: "ӭ" },
+  ...{ і: "ї", ә: "ӛ", ө: "ӫ", ѵ: "ѷ" }
+})
+/** What SQLite's index has in the place of a letter. */
+const in_place = { ...typed_as, ...accented }
+/** Greek as it was written before 1982: too many letters to be replaced in each row, they are found as they are. */
+const polytonic = /[\u1f00-\u1fff]/
+/** With their capitals: of columns that have no folded one beside them. */
+const inAnyCase = (letters: { readonly [sign: string]: string }): { readonly [sign: string]: string } => ({
+  ...letters,
+  ẞ: "ss",
+  ...Object.fromEntries(
+    Object.entries(letters).flatMap(([sign, as]) => {
+      const capital = sign.toUpperCase()
+      return capital !== sign && capital.toLowerCase() === sign ? [[capital, as]] : []
+    })
+  )
+})
 
 /** Case and accents folded, as both engines' indexes fold them. */
 export const foldForSearch = (text: string): string =>
-  Object.entries(typed_as).reduce(
-    (rest, [sign, as]) => rest.replaceAll(sign, as),
-    foldCase(text).normalize("NFD").replace(accents, "").normalize("NFC")
-  )
+  replacedIn(foldCase(text).normalize("NFD").replace(accents, "").normalize("NFC"), typed_as)
+const replacedIn = (text: string, letters: { readonly [sign: string]: string }): string =>
+  Object.entries(letters).reduce((rest, [sign, as]) => rest.replaceAll(sign, as), text)
 /** The same letters in SQL. */
 const replacedSql = (sql: string, letters: { readonly [sign: string]: string }): string =>
   Object.entries(letters).reduce((rest, [sign, as]) => `replace(${rest}, '${sign}', '${as}')`, sql)
@@ -72,8 +91,17 @@ const foldedSql = (table: Table): string =>
     `normalize(regexp_replace(normalize(${textSql(table, "pg")}, nfd), '[\\u0300-\\u036f]', '', 'g'), nfc)`,
     typed_as
   )
-const sqliteSql = (table: Table, prefix = ""): string =>
-  replacedSql(textSql(table, "sqlite", prefix), { ...typed_as, ...accented })
+const sqliteSql = (table: Table, prefix = ""): string => {
+  const text = textSql(table, "sqlite", prefix)
+  const { columns = [], compact = [] } = table.searched ?? {}
+  const is_folded = [...columns, ...compact].every((name) => {
+    const field = table.columns[name]
+    return field !== undefined && isSearchable(field)
+  })
+  const replaced = replacedSql(text, is_folded ? in_place : inAnyCase(in_place))
+  // Most texts have none of these letters, and pay one look for all of them.
+  return `case when ${text} glob '*[À-῾]*' then ${replaced} else ${text} end`
+}
 
 /** The statements that make the index of a table, empty or not; none for a table that is not searched. */
 export const searchIndex = (table: Table, dialect: Dialect): ReadonlyArray<string> =>
@@ -109,15 +137,23 @@ export const searchIndexAnew = (table: Table): ReadonlyArray<string> =>
     ? []
     : [`drop table if exists ${quote(searchTable(table))}`, ...searchIndex(table, "sqlite")]
 
+const wordsIn = (text: string): ReadonlyArray<string> => text.split(/\s+/).filter((word) => word !== "")
 /** The words of what somebody looks for, folded. */
-export const searchWords = (text: string): ReadonlyArray<string> => [
-  ...new Set(
-    foldForSearch(text)
-      .split(/\s+/)
-      .filter((word) => word !== "")
+export const searchWords = (text: string): ReadonlyArray<string> => [...new Set(wordsIn(foldForSearch(text)))]
+/** Those with accents that SQLite's index keeps: the folded word → as it stands there. */
+export const keptWords = (text: string): ReadonlyMap<string, string> =>
+  new Map(
+    wordsIn(foldCase(text))
+      .filter((word) => polytonic.test(word))
+      .map((word) => [foldForSearch(word), replacedIn(word, in_place)])
   )
-]
 
+interface MatchOptions {
+  readonly limit: number
+  readonly bind: (value: unknown) => string
+  /** Of {@link keptWords}. */
+  readonly kept?: ReadonlyMap<string, string>
+}
 /**
  * The newest rows that hold every word and are not deleted, as a condition on the key; undefined where no word is long
  * enough.
@@ -126,14 +162,16 @@ export const matchSql = (
   table: Table,
   dialect: Dialect,
   words: ReadonlyArray<string>,
-  { limit, bind }: { readonly limit: number; readonly bind: (value: unknown) => string }
+  { limit, bind, kept }: MatchOptions
 ): string | undefined => {
   const long = words.filter((word) => [...word].length >= indexed_word_min)
   if (long.length === 0) return undefined
   const key = quote(table.key)
   if (dialect === "sqlite") {
     const search = quote(searchTable(table))
-    const match = long.map((word) => `"${word.replaceAll('"', '""')}"`).join(" AND ")
+    const quoted = (word: string): string => `"${word.replaceAll('"', '""')}"`
+    const either = (word: string): string => [word, kept?.get(word) ?? []].flat().map(quoted).join(" OR ")
+    const match = long.map((word) => `(${either(word)})`).join(" AND ")
     const own = `select 1 from ${quote(table.name)} own where own.${key} = ${search}.rowid and own.deleted_at is null`
     const there = table.soft_delete ? ` and exists (${own})` : ""
     const found = `select rowid from ${search} where ${search} match ${bind(match)}${there}`

@@ -133,6 +133,24 @@ describe("a store in New York", () => {
         "shortages without --days lists it."
     )
   })
+  it("and times that filters name are of its clock, but for those that say another", async () => {
+    const found = async (filter: string) => (await did("opportunities", "list", "-q", filter)).meta.total
+    for (const [time, before] of [
+      ["2027-07-01 09:07", 0],
+      ["2027-07-01 09:08", 2],
+      ["2027-07-01T09:08", 2],
+      ["2027-07-01", 0],
+      ["2027-07-02", 2],
+      ["2027-07-01T13:07:00Z", 0],
+      ["2027-07-01T15:08:00+02:00", 2]
+    ] as const)
+      expect(await found(`starts_at_lt=${time}`), time).toBe(before)
+    for (const unread of ["starts_at_lt=2027-13-45", "starts_at_lt=2027-07-01garbage", "starts_at_in=2027-07-01,2027-"])
+      expect(await type("opportunities", "list", "-q", unread), unread).toMatchObject({ code: 2, out: "" })
+    const days = await type("products", "rates", "list", "1", "-q", "valid_from_gteq=2027-13-45")
+    expect([days.code, days.err]).toEqual([2, expect.stringContaining('"2027-13-45" is no date')])
+    expect((await did("products", "rates", "list", "1", "-q", "valid_from_gteq=2027-07-01")).meta.total).toBe(0)
+  })
   it("and the whole of the day that was named, which is said", async () => {
     const made = await type("quote", "new", "--subject", "Day", "--from", "2027-08-01", "--to", "2027-08-03", "--json")
     expect(made.err).toContain("--to: until Tue 3 Aug 2027, end of day, America/New_York")

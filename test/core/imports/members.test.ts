@@ -38,6 +38,20 @@ describe.each(engines)("importing members on %s", (engine) => {
     contact: [{ name: "Ann Lee", title: "Buyer", email: "ann@acme.example", relationship_type: "Employee" }]
   }
 
+  it("refuses a row for a heading that is called as what every object has, and takes the others", async () => {
+    const rows = ["phone.constructor", "email.constructor", "link.__proto__"].map((heading) =>
+      JSON.parse(`{"name":"Odd ${heading}","${heading}":"1"}`)
+    )
+    const odd_words = { name: "Odd", membership_type: "constructor", location_type: "valueOf" }
+    const results = await verdicts([...rows, odd_words, { name: "Sound" }], { dry_run: true })
+    expect(results.map(({ errors, status }) => [status, Object.keys(errors ?? {})])).toEqual([
+      ["rejected", ["phone", "phone.constructor"]],
+      ["rejected", ["email", "email.constructor"]],
+      ["rejected", ["link", "link.__proto__"]],
+      ["rejected", ["membership_type", "location_type"]],
+      ["created", []]
+    ])
+  })
   it("makes the member with addresses, e-mails, phones, links, custom fields and its people", async () => {
     const { status, body } = await send([acme])
     expect(status).toBe(200)

@@ -143,6 +143,34 @@ describe.each(engines)("where a found unit is, on %s", (engine) => {
     expect((await w.post(`/api/v1/stock_levels/${unit.id}/quarantine`, { reason: "Leaks" })).status).toBe(200)
     expect(await whereIs("HAZ-1", everything)).toMatchObject({ place: "quarantine", order: { subject: "Third" } })
   })
+  it("is out with the order its case went to, though the case itself is put aside for a later one", async () => {
+    const [product, trunks] = [await w.product({ name: "Fader" }), await w.product({ name: "Trunk" })]
+    const [housing, fader] = [
+      await w.unit(trunks.id, { asset_number: "TRU-1" }),
+      await w.unit(product.id, { asset_number: "FAD-1" })
+    ]
+    await w.put(`/api/v1/products/${trunks.id}/container_template`, {
+      is_containerable: true,
+      availability_mode: "transport"
+    })
+    const cases = "/api/v1/containers"
+    const trunk = await w.made(cases, { name: "Trunk", serialised_item_id: housing.id }, "container")
+    expect((await w.post(`${cases}/${trunk.id}/pack`, { serialised_item_id: fader.id })).status).toBe(201)
+    expect((await w.post(`${cases}/${trunk.id}/seal`)).status).toBe(200)
+    const goes = await onOrder("Goes", product.id, 1)
+    const made = await w.withLine(
+      { subject: "Later", starts_at: "2031-09-01T09:00:00Z", ends_at: "2031-09-05T17:00:00Z" },
+      { name: "Trunk", item_id: trunks.id, quantity: 1 } as never
+    )
+    await w.convertToOrder(made.id)
+    const put_aside = await w.allocate({ id: made.id, line: made.items[0] }, housing.id)
+    expect(put_aside.status, JSON.stringify(put_aside.body)).toBe(200)
+    await scan(goes, { direction: "out", code: `container:${trunk.id}` })
+    expect(await whereIs("TRU-1", everything)).toMatchObject({ place: "out", order: { subject: "Goes" } })
+    await scan(goes, { direction: "in", code: `container:${trunk.id}` })
+    // A case that is back keeps no order; it has not come back from the one it is put aside for.
+    expect(await whereIs("TRU-1", everything)).toMatchObject({ place: "returned", order: null })
+  })
   it("is back from no order that it is only allocated to", async () => {
     const product = await w.product({ name: "Dimmer" })
     const unit = await w.unit(product.id, { asset_number: "DIM-1" })

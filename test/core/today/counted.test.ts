@@ -46,6 +46,32 @@ describe.each(engines)("what a day counts, on %s", (engine) => {
     await w.post(`${path}/quick_check_in`, { asset_ids: [a], finalise: true })
     expect(await piecesIn("coming_back")).toEqual([3, 2, 1, 1])
   })
+  it("has nothing late or coming back of an order once all that went is back, though some of it never goes", async () => {
+    const product = await w.product()
+    const units = [await w.unit(product.id), await w.unit(product.id)]
+    const gig = await order("half", product.id, 2, {
+      starts_at: "2026-06-17T08:00:00Z",
+      ends_at: "2026-06-18T11:00:00Z"
+    })
+    const path = `${opportunity_path}/${gig.id}`
+    const allocations = units.map(({ id }) => ({ opportunity_item_id: gig.line, stock_level_id: id }))
+    const allocated = await w.post(`${path}/quick_allocate`, { allocations })
+    const [went] = allocated.body.opportunity.items[0].assets.map(({ id }: { readonly id: number }) => id)
+    await w.post(`${path}/quick_book_out`, { asset_ids: [went] })
+    expect(subjects((await today()).late)).toContain("half")
+    await w.post(`${path}/quick_check_in`, { asset_ids: [went], finalise: true })
+    expect(subjects((await today()).late)).not.toContain("half")
+    app.setClock("2026-06-18T10:00:00.000Z")
+    expect(subjects((await today()).coming_back)).not.toContain("half")
+    app.setClock("2026-06-18T12:00:00.000Z")
+  })
+  it("believes whoever says by hand that an order is on hire, where nothing of it was counted out", async () => {
+    const product = await w.product({ stock_method: 1 })
+    const dates = { starts_at: "2026-06-17T08:00:00Z", ends_at: "2026-06-18T11:00:00Z" }
+    const { id } = await order("by hand", product.id, 2, dates)
+    expect((await w.post(`${opportunity_path}/${id}/change_status`, { status: 2 })).status).toBe(200)
+    expect(subjects((await today()).late)).toContain("by hand")
+  })
   it("leaves out shortages that are more than a week away", async () => {
     const scarce = await w.product({ stock_method: 1 })
     await order("soon", scarce.id, 3, { starts_at: "2026-06-24T08:00:00Z", ends_at: "2026-06-24T18:00:00Z" })

@@ -81,6 +81,18 @@ describe.each(engines)("the workshop on %s", (engine) => {
     ])
     expect(refusedOn(await move(unit.id, "release"))).toEqual([422, ["stock_level"]])
   })
+  it("shows what a repair cost to those who see costs, though others in the workshop may write it down", async () => {
+    const unit = await w.unit((await w.product()).id)
+    const mechanic = viewerWith(["stock.view", "stock.service"], ["*"])
+    const repair = { reason: "Hums", cost: "35.00" }
+    const sent = await w.post(`/api/v1/stock_levels/${unit.id}/repair`, repair, mechanic)
+    expect([sent.status, "cost" in sent.body.service_record]).toEqual([200, false])
+    const query = `/api/v1/service_records?q[stock_level_id_eq]=${unit.id}`
+    const shownTo = async (...permissions: ReadonlyArray<string>) =>
+      (await w.get(query, viewerWith(["stock.view", ...permissions], ["*"]))).body.service_records[0].cost
+    expect(await shownTo()).toBeUndefined()
+    expect(await shownTo("costs.view")).toBe("35.00")
+  })
 
   it("counts again from the day it is expected back, and without an end once that day passed", async () => {
     const product = await w.product()

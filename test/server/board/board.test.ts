@@ -1,7 +1,9 @@
 /** Screens on the wall: who makes them, what they show, and when they end. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { boardUrl } from "../../../server/board/address.ts"
 import { engines } from "../../app.ts"
 import { openSharing, type Sharing } from "../documents/links.ts"
+import { tests_key } from "../serving.ts"
 
 describe.each(engines)("a board on %s", (engine) => {
   let house: Sharing
@@ -47,6 +49,15 @@ describe.each(engines)("a board on %s", (engine) => {
     const { text } = await house.ask(at(url))
     expect(text).toContain("<em>1 to replace</em>")
     expect(text).not.toContain("0 of 1 packed")
+  })
+  it("has an address of its own, also where another server with the same key made one of its number", async () => {
+    const board = await made()
+    const unmarked = (mark: string | null) => at(boardUrl("http://x", tests_key, { id: board.id, address_no: 1, mark }))
+    for (const mark of [null, "another"]) expect((await house.ask(unmarked(mark))).status).toBe(403)
+    // Those made before boards had marks hang on walls.
+    await house.sql(`update boards set mark = null where id = ${board.id}`)
+    expect((await house.ask(unmarked(null))).status).toBe(200)
+    expect((await house.ask(at(board.url))).status).toBe(403)
   })
   it("is closed to every other signature, and once it was removed", async () => {
     const board = await made()
