@@ -6,6 +6,7 @@
 import type { Field } from "../core/kernel/field.ts"
 import { type Query, splitPredicate } from "../core/kernel/query.ts"
 import { nearest } from "../core/values/nearest.ts"
+import { numberForms } from "../core/values/short-text.ts"
 import { parseTimestamp } from "../core/values/time.ts"
 import type { CommandContext } from "./context.ts"
 import { usageError } from "./exit-codes.ts"
@@ -30,17 +31,41 @@ export const readFilterValues = async (context: CommandContext, query: Query, pl
     const split = name === undefined ? undefined : splitPredicate(name)
     const column = split === undefined ? "" : (resource.aliases[split.name] ?? split.name)
     const field = resource.filters.includes(column) ? resource.table.columns[column] : undefined
-    if (split === undefined || field === undefined || value === "") read.push([key, value])
-    else if (single.has(split.predicate)) read.push([key, await valueRead(context, `-q ${name}`, field, value)])
+    if (split === undefined || field === undefined || value === "") {
+      read.push([key, value])
+      continue
+    }
+    const of_many = list_predicates[split.predicate]
+    if (column === "number" && field.type.kind === "text" && of_many !== undefined) {
+      // One value that is looked for in two forms is looked for in a list.
+      const listed = value.split(",").flatMap((one) => {
+        const forms = numberForms(one)
+        return forms.length === 0 ? [one] : forms
+      })
+      read.push(listed.length === 1 ? [key, value] : [`q[${split.name}_${of_many}]`, listed.join(",")])
+      continue
+    }
+    const readOne = (one: string): string | Promise<string> => {
+      const names = resource.value_names[column]?.map((named) => named.name)
+      if (names === undefined || /^-?\d+$/.test(one.trim())) return valueRead(context, `-q ${name}`, field, one)
+      return labelled(`-q ${name}`, Object.fromEntries(names.map((label) => [label, label])), one)
+    }
+    if (single.has(split.predicate)) read.push([key, await readOne(value)])
     else if (several.has(split.predicate)) {
       const values: Array<string> = []
-      for (const one of value.split(",")) values.push(await valueRead(context, `-q ${name}`, field, one))
+      for (const one of value.split(",")) values.push(await readOne(one))
       read.push([key, values.join(",")])
     } else read.push([key, value])
   }
   return read
 }
 
+const list_predicates: { readonly [predicate: string]: "in" | "not_in" | undefined } = {
+  eq: "in",
+  in: "in",
+  not_eq: "not_in",
+  not_in: "not_in"
+}
 const valueRead = async (context: CommandContext, flag: string, { type }: Field, value: string): Promise<string> => {
   const quoted = JSON.stringify(value)
   switch (type.kind) {

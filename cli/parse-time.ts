@@ -28,7 +28,8 @@ export const isEndFlag = (flag: string): boolean => end_flags.test(flag)
  * A date, a time, or a word for one, on the zone's clock (see `noTime`). A day without a time is its first
  * moment, and where the flag names an end (`--to`, `--ends-at`) its last second: `--to 2026-12-03` holds all of that
  * day. Of an hour that the clock skips it is the moment of the jump, of a repeated hour the first. A weekday is the
- * first such day from today on, a time that has passed today not counted; `next fri` is a week after that of today or later.
+ * first such day from today on, a time that has passed today not counted; `next fri` is a week after that of today or
+ * later.
  * `now`: milliseconds. Exit 2 naming the flag and the forms when it is none of these.
  */
 export const typedMoment = (text: string, zone: string, flag: string, now: number = Date.now()): Typed => {
@@ -180,8 +181,8 @@ export const understood = (typed: Typed, zone: string, flag: string): string | u
     : `${word} ${momentText(typed.at, zone)}, ${zone}`
 }
 /**
- * `parseMomentIn`, which also says on standard error how it understood what was not typed out. `begins`: of an end, when
- * what ends begins, as it is sent.
+ * `parseMomentIn`, which also says on standard error how it understood what was not typed out. `begins`: of an end,
+ * when what ends begins, as it is sent.
  */
 export const readMoment = (
   context: { readonly note: (text: string) => void },

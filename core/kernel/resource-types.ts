@@ -127,6 +127,7 @@ export type ShownResource = Pick<
   | "table"
   | "filters"
   | "sorts"
+  | "value_names"
   | "aliases"
   | "related"
   | "includes"

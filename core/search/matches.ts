@@ -1,4 +1,5 @@
 /** How well a row answers what somebody looks for. Pure. */
+import { numberForms } from "../values/short-text.ts"
 import { compacted, foldForSearch, keptWords, searchedTextOf, searchWords } from "../kernel/store/search-index.ts"
 import type { AnyRow, Table } from "../kernel/table.ts"
 
@@ -26,13 +27,6 @@ export const soughtIn = (given: string): Sought => {
   }
 }
 
-/** A document's number in every form it may be stored in: prefixes stand as they are, zeros may be left out. */
-const number_digits_max = 12
-export const numberForms = (text: string): ReadonlyArray<string> => {
-  const digits = /^0*(\d+)$/.exec(text)?.[1]
-  if (digits === undefined || digits.length > number_digits_max) return []
-  return Array.from({ length: number_digits_max - digits.length + 1 }, (_, zeros) => "0".repeat(zeros) + digits)
-}
 /**
  * 0: a code or number of it is just this; 1: a text of it begins so; 2: every word begins one of its words; 3: else.
  */

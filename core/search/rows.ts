@@ -8,7 +8,8 @@ import { type AnyRow, caseFoldedName, foldCase, isSearchable, type Table } from 
 import { emails, phones } from "../members/schema.ts"
 import type { SearchKindRules } from "./kinds.ts"
 import { codeForms } from "../scanning/read-code.ts"
-import { numberForms, type Sought } from "./matches.ts"
+import { numberForms } from "../values/short-text.ts"
+import type { Sought } from "./matches.ts"
 
 /** Rows of one kind that are looked at: of more, the newest. */
 export const candidates_max = 200

@@ -106,7 +106,8 @@ const listOf = (
       starts_at: row.starts_at,
       ends_at: row.ends_at,
       is_late,
-      has_shortage: row.has_shortage,
+      // Of what is all out nothing is missing any more, whatever others were promised.
+      has_shortage: row.has_shortage && isNotAllOut(piecesOfOrder(row.id)),
       to_replace: toReplace(row.id),
       ...piecesOfOrder(row.id)
     }))
@@ -167,7 +168,10 @@ const listsOf = ({ back, lacking, out }: Read, of: ListContext) => {
   return {
     going_out: listOf(going_out.map(told), out.length > orders_max, of),
     coming_back: listOf(
-      due.map(told).filter(({ is_late }) => !is_late),
+      due
+        .filter(({ at, day }) => isWithin(at, day.from, day.to))
+        .map(told)
+        .filter(({ is_late }) => !is_late),
       back.length > orders_max,
       of
     ),

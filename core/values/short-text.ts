@@ -24,6 +24,16 @@ export const wallText = (instant: string | null, zone: string, date: string): st
   clockText(instant, zone, date).replace(/^([A-Z][a-z]{2}) \d+ [A-Z][a-z]{2} /, "$1 ")
 /** A document's number as people say it: `0000000009` is 9. One with letters stays. */
 export const spokenNumber = (number: string): string => number.replace(/^0+(?=\d+$)/, "")
+/**
+ * The digits of a document's number, `7` or `#7`, in every form it may be kept in: with as many zeros before them as may
+ * be. Empty of any other text: prefixes stand as they are.
+ */
+export const numberForms = (text: string): ReadonlyArray<string> => {
+  const digits = /^#?0*(\d+)$/.exec(text.trim())?.[1]
+  if (digits === undefined || digits.length > number_digits_max) return []
+  return Array.from({ length: number_digits_max - digits.length + 1 }, (_, zeros) => "0".repeat(zeros) + digits)
+}
+const number_digits_max = 12
 /** Where it has no number yet, its id. */
 export const numberText = (number: string | null, id: number): string =>
   number === null ? `id ${id}` : spokenNumber(number)

@@ -19,7 +19,7 @@ export const search_mutants: ReadonlyArray<Mutant> = [
     { find: "digits.slice(-phone_digits_told_by)", replace: "digits" },
     "finds members by their address and telephone number"
   ),
-  within("matches")(
+  faultsIn("core/values/short-text.ts", words, "sqlite")(
     "a document's number is found only with its zeros",
     "numberForms",
     { find: '"0".repeat(zeros) + digits', replace: "digits" },

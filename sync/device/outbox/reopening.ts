@@ -36,7 +36,8 @@ export const openReopening = (
   reopen: (last_n, leases, named) =>
     transaction(() => {
       const changed = prepared(
-        "update commands set state = 'pending', error = null, cause = null, nothing_left = 0 where n > ? and state in ('accepted', 'rejected', 'held')"
+        "update commands set state = 'pending', error = null, cause = null, nothing_left = 0 " +
+          "where n > ? and state in ('accepted', 'rejected', 'held')"
       ).run(last_n)
       for (const row of all("select * from leases")) {
         const { entity, first, last } = reading(() => decodeLeaseRow(row))

@@ -103,6 +103,17 @@ describe.each(engines)("what is to be done today, on %s", (engine) => {
     expect(subjects(going_out)).toEqual(["forgotten", "loads today", "tonight"])
     expect(going_out.orders.map(({ is_late }: { is_late: boolean }) => is_late)).toEqual([true, false, false])
   })
+  it("lists of a later day what is due back on it, not what is due before", async () => {
+    const before = await order("due on the 21st", "2026-06-16T08:00:00Z", "2026-06-21T16:00:00Z")
+    const on = await order("due on the 22nd", "2026-06-16T08:00:00Z", "2026-06-22T16:00:00Z")
+    for (const one of [before, on]) await bookOut(one, 12)
+    const due = async (date: string) => subjects((await today(`?date=${date}`)).coming_back)
+    expect([await due("2026-06-21"), await due("2026-06-22"), await due("2026-06-23")]).toEqual([
+      ["due on the 21st"],
+      ["due on the 22nd"],
+      []
+    ])
+  })
   it("tells what is due back apart from what is late, and forgets both once they are back", async () => {
     const due = await order("due at five", "2026-06-16T08:00:00Z", "2026-06-18T16:00:00Z")
     const late = await order("due at noon", "2026-06-16T08:00:00Z", "2026-06-18T11:00:00Z")
