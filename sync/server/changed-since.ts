@@ -8,17 +8,19 @@ import type { Failure } from "../../core/kernel/endpoint.ts"
 import { streamsOfCommand } from "../../core/kernel/engine.ts"
 import type { StoredEvent } from "../../core/kernel/event.ts"
 import { journal } from "../../core/kernel/journal.ts"
+import { later } from "../../core/kernel/later.ts"
 import { lockFirst } from "../../core/kernel/locks.ts"
 import { statusOf } from "../../core/kernel/rejection.ts"
 import { bindings, chunked } from "../../core/kernel/store/statement.ts"
 import { Store } from "../../core/kernel/store/store.ts"
 import type { Viewer } from "../../core/kernel/viewer.ts"
-import { calledRow } from "../../core/undo/called.ts"
 import { users } from "../../core/users/schema.ts"
 import { commandDecided } from "../protocol/events.ts"
 import { type Redaction, redactionFor } from "../protocol/redaction.ts"
 import { columnOf, rowKey, type RowTouch, touchesOf, type WatchedChange, watching } from "../protocol/touches.ts"
 import type { UnlessChanged, WireCommand, WireError } from "../protocol/wire.ts"
+
+const naming = later(() => import("../../core/undo/called.ts"))
 
 export const changedSince = Effect.fnUntraced(function* (
   replica_id: number,
@@ -83,6 +85,7 @@ const described = Effect.fnUntraced(function* (
   const actor = actor_id === null ? undefined : yield* store.get(users, actor_id)
   const name = actor === undefined ? undefined : redaction.row(users, actor)?.["name"]
   const who = typeof name === "string" && name !== "" ? name : "somebody else"
+  const { calledRow } = yield* naming
   const called = calledRow(table, key, shown === undefined ? undefined : { ...shown })
   const what = `${called}${watched === undefined ? "" : `: ${columnOf(watched).replaceAll("_", " ")}`}`
   return `${what} was changed since by ${who} (${recorded_at})`
