@@ -10,7 +10,7 @@ export const inWords = <R extends JsonObject>(key: string, rows: ReadonlyArray<R
   const codes = Object.entries(resource.table.columns).flatMap(([name, { type }]) =>
     type.kind === "code" ? [[name, type.labels] as const] : []
   )
-  const is_numbered = key === "opportunities" || key === "opportunity"
+  const is_numbered = spoken_by_number.has(key)
   if (codes.length === 0 && !is_numbered) return rows
   return rows.map((row) => {
     const worded = codes.flatMap(([name, labels]) => {
@@ -28,6 +28,14 @@ export const inWords = <R extends JsonObject>(key: string, rows: ReadonlyArray<R
     }
   })
 }
+
+/** Papers of the house that people call by their numbers without zeros; what customers get is shown as it is printed. */
+const spoken_by_number: ReadonlySet<string> = new Set([
+  "opportunities",
+  "opportunity",
+  "purchase_orders",
+  "purchase_order"
+])
 
 /** A row that is about an order, which it holds. */
 const withSpokenOrder = (row: JsonObject): JsonObject => {

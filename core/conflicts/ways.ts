@@ -2,13 +2,14 @@
 import { isJsonObject, type Json, type JsonObject } from "../kernel/json.ts"
 import { instantOfWall, wallOf, zoneOf } from "../values/zone.ts"
 import type { About, AskFacts, Given, Refused } from "./about.ts"
+import { damageOf, isInService } from "./damage.ts"
 import { canBeReduced, objectOf, objectsIn, type ShortLine, shortLines } from "./short-lines.ts"
 
 export type { AskFacts, Given }
 
 /** One thing a person may do about a refusal. */
 export interface WayOut {
-  readonly way: "reduce" | "dates" | "waitlist" | "amend"
+  readonly way: "reduce" | "dates" | "waitlist" | "amend" | "quarantine"
   /** The flag to type, with its value. */
   readonly flag: string
   readonly says: string
@@ -29,6 +30,7 @@ interface WaysParts {
 /** What would do instead, by what is free now. */
 export const tradeWays = async (parts: WaysParts, command: Refused, about: About): Promise<ReadonlyArray<WayOut>> => [
   ...(await ofSeal(parts, command)),
+  ...(await ofDamage(parts, command, about)),
   ...(await ofExtension(parts, command, about)),
   ...(await ofShortOrder(parts, command, about))
 ]
@@ -38,6 +40,14 @@ const ofSeal = async ({ fits }: WaysParts, { body, errors }: Refused): Promise<R
   errors["break_seal"] === undefined || !(await fits({ ...body, break_seal: true }))
     ? []
     : [{ way: "amend", flag: "--set break_seal=true", says: "take it out of the case, whose seal that breaks" }]
+
+/** A unit that cannot be checked in as was wanted, but is damaged all the same. */
+const ofDamage = async ({ facts }: WaysParts, command: Refused, about: About): Promise<ReadonlyArray<WayOut>> => {
+  const damage = damageOf(command, about)
+  if (damage === undefined || !(await isInService(facts, damage))) return []
+  const { name } = damage.unit
+  return [{ way: "quarantine", flag: "--quarantine", says: `record the damage alone: ${name} goes into quarantine` }]
+}
 
 /** Where a hire cannot be extended so far: the longest that holds, by days. */
 const ofExtension = async (

@@ -102,6 +102,32 @@ describe.each(engines)("scans on devices, with a server on %s", (engine) => {
     expect(await w.server.replicaTables(`other-${engine}`)).toEqual(await w.server.serverTables())
   })
 
+  it("a check-in that another device was faster with still puts the damaged unit in quarantine", async () => {
+    const [order] = w.orders
+    const [one, other] = [await w.server.enrol(`quick-${engine}`), await w.server.enrol(`slow-${engine}`)]
+    await one.sync()
+    expect((await one.ask(asking(order!, "out", "H-1"))).status).toBe(200)
+    await one.sync()
+    await other.sync()
+    const damage = { condition: 1, damage_notes: "lens cracked" }
+    expect((await other.ask(asking(order!, "in", "H-1", damage))).status).toBe(200)
+    expect((await one.ask(asking(order!, "in", "H-1", { finalise: true }))).status).toBe(200)
+    expect((await one.sync()).rejected).toBe(0)
+    expect((await other.sync()).rejected).toBe(1)
+    const [conflict] = await other.conflicts()
+    expect(conflict!.intent).toMatch(/wanted to check in H-1 from order .* as damaged: lens cracked$/)
+    expect(conflict!.ways_out.map(({ command }) => command)).toContain(
+      `flightcase sync resolve ${conflict!.n} --quarantine`
+    )
+    expect((await other.resolve(conflict!.id, { quarantine: true })).status).toBe(200)
+    expect(await other.sync()).toMatchObject({ rejected: 0, conflicts: 0 })
+    const { service_records: records } = (await w.server.ask("GET", "/api/v1/service_records?q[is_open_true]=1")).body
+    expect(records).toMatchObject([{ state: "quarantine", reason: "Checked in damaged", note: "lens cracked" }])
+    const { id } = (await w.server.ask("GET", "/api/v1/stock_levels?q[asset_number_eq]=H-1")).body.stock_levels[0]
+    expect((await w.server.ask("POST", `/api/v1/stock_levels/${id}/release`, {})).status).toBe(200)
+    expect((await other.resolve(conflict!.id, { quarantine: true })).status).toBe(404)
+  })
+
   it("a plan of many codes says of each what the run then does", async () => {
     const device = await w.server.enrol(`plans-${engine}`)
     await device.sync()

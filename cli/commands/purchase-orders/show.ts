@@ -1,5 +1,6 @@
 /** `purchase-orders show`: an order to a supplier with its lines, and what is still to come of each. */
 import { isJsonObject, type Json, type JsonObject } from "../../../core/kernel/json.ts"
+import { spokenNumber } from "../../../core/values/short-text.ts"
 import { rowIn, rowsOr } from "../../answers.ts"
 import type { CommandContext } from "../../context.ts"
 import { type Column, column, onClockOf, recordText, tableText } from "../../output/table.ts"
@@ -41,7 +42,7 @@ export const printPurchaseOrder = (context: CommandContext, order: JsonObject): 
     recordText(
       {
         ...chosen(["id"]),
-        number: order["number"] ?? "pending",
+        number: typeof order["number"] === "string" ? spokenNumber(order["number"]) : "pending",
         ...chosen(header),
         supplier: nameOf(order["supplier"]),
         store: nameOf(order["store"]),

@@ -20,6 +20,7 @@ const ways = [
   "unit",
   "dates",
   "waitlist",
+  "quarantine",
   "amend",
   "edit",
   "set",
@@ -43,8 +44,8 @@ export const resolveConflict = async (
     )
   if (named.length === 0 && !context.interactive)
     throw usageError(
-      "Say how: one of --retry, --drop or --amend JSON, or --reduce-to, --unit, --dates, --waitlist, --set, --edit, " +
-        "--substitute or --split."
+      "Say how: one of --retry, --drop or --amend JSON, or --reduce-to, --unit, --dates, --waitlist, " +
+        "--quarantine, --set, --edit, --substitute or --split."
     )
   if (flags["withDependants"] === true && named[0] !== "drop") throw usageError("--with-dependants goes with --drop.")
   const device = await context.device()
@@ -122,6 +123,7 @@ const flagged = async (
   if (way === "reduceTo") return { reduce_to: reducedTo(String(flags["reduceTo"])) }
   if (way === "dates") return { dates: await datesOf(context, conflict, String(flags["dates"])) }
   if (way === "waitlist") return { waitlist: true }
+  if (way === "quarantine") return { quarantine: true }
   if (way === "retry") return { retry: true }
   const body = await jsonArgument(String(flags["amend"]), "--amend")
   if (!isJsonObject(body)) throw usageError("--amend wants a JSON object: the body to send instead.")
@@ -278,6 +280,7 @@ const chosen = async (
   if (way === "set") return { amend: await withValues(conflict, [settingOf(offer?.command ?? "")]) }
   if (way === "reduce") return { reduce_to: offer?.quantity ?? "free" }
   if (way === "waitlist") return { waitlist: true }
+  if (way === "quarantine") return { quarantine: true }
   if (way === "dates")
     return offer?.starts_at === undefined || offer.ends_at === undefined
       ? undefined

@@ -46,6 +46,7 @@ export const declare = (program: Command): void => {
       .option("--unit <asset>", "take this unit instead")
       .option("--dates <from..until>", "move it to these dates, and record it again")
       .option("--waitlist", "put what is short on the waiting list instead")
+      .option("--quarantine", "record the damage that a refused check-in reports, and give up the check-in")
       .option("--substitute [asset]", "take another unit: this one, or the first that is free")
       .option("--split", "record what can be had now; the rest is asked for again")
       .option("--drop", "give it up")

@@ -21,6 +21,7 @@ import { findAlternatives, replaceableReference, withId } from "./alternatives.t
 import { dependentsOf, nextStepOf, pendingRestFor, summaryOf } from "./blocked-commands.ts"
 import type { About } from "../../../core/conflicts/about.ts"
 import { intentOf } from "../../../core/conflicts/intent.ts"
+import { damageOf, quarantineFor } from "../../../core/conflicts/damage.ts"
 import { type HireDates, settleByOrder } from "../../../core/conflicts/settle.ts"
 import { planningOver, type Recorder, recorderOver, type RecorderParts } from "./recorder.ts"
 import type { CommandReport } from "./reports.ts"
@@ -69,6 +70,8 @@ export type ResolutionRequest =
   | { readonly dates: HireDates }
   /** Put what is short on the waiting list instead. */
   | { readonly waitlist: true }
+  /** Record the damage that a refused check-in reports, without the check-in. */
+  | { readonly quarantine: true }
   | { readonly amend: JsonObject }
   /** Another row in place of the refused one: the one with this id, or the first that can be had. */
   | { readonly substitute: number | true }
@@ -193,6 +196,7 @@ const resolveAnew = async (
   how: Exclude<ResolutionRequest, { drop: true }>
 ): Promise<QueryResult> => {
   if ("split" in how) return split(parts, recorder, command)
+  if ("quarantine" in how) return quarantine(parts, recorder, command)
   if ("substitute" in how) return substitute(parts, recorder, command, how.substitute)
   if ("reduce_to" in how || "dates" in how || "waitlist" in how)
     return settleByOrder(
@@ -217,6 +221,13 @@ const resolveAnew = async (
   return answer
 }
 
+const quarantine = async (parts: ConflictParts, recorder: Recorder, command: OutboxCommand): Promise<QueryResult> => {
+  const about = refusedOf(parts.outbox, command)
+  const found = await parts.read(intentOf(about, parts.user_id(), parts.now()))
+  const answer = await quarantineFor((request) => recorder.ask(request), damageOf(about, found.about))
+  if (answer.status < 400) recorder.settle(command, "dropped")
+  return answer
+}
 const split = async (parts: ConflictParts, recorder: Recorder, command: OutboxCommand): Promise<QueryResult> => {
   const { outbox } = parts
   const endpoint = catalogue.endpoint(command.name)

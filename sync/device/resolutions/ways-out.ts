@@ -10,7 +10,16 @@ import { type AskFacts, tradeWays } from "../../../core/conflicts/ways.ts"
 import { referencesOfCommand } from "../replica/references.ts"
 import { splitCommand } from "./split.ts"
 
-export type ResolutionKind = "retry" | "reduce" | "substitute" | "dates" | "waitlist" | "split" | "amend" | "drop"
+export type ResolutionKind =
+  | "retry"
+  | "reduce"
+  | "substitute"
+  | "dates"
+  | "waitlist"
+  | "quarantine"
+  | "split"
+  | "amend"
+  | "drop"
 export interface Resolution {
   readonly way: ResolutionKind
   /** What to type. */
