@@ -29,7 +29,7 @@ export const inWords = <R extends JsonObject>(key: string, rows: ReadonlyArray<R
   })
 }
 
-/** Papers of the house that people call by their numbers without zeros; what customers get is shown as it is printed. */
+/** Called by their numbers without zeros; papers that customers get are shown as they are printed. */
 const spoken_by_number: ReadonlySet<string> = new Set([
   "opportunities",
   "opportunity",

@@ -25,8 +25,8 @@ export const wallText = (instant: string | null, zone: string, date: string): st
 /** A document's number as people say it: `0000000009` is 9. One with letters stays. */
 export const spokenNumber = (number: string): string => number.replace(/^0+(?=\d+$)/, "")
 /**
- * The digits of a document's number, `7` or `#7`, in every form it may be kept in: with as many zeros before them as may
- * be. Empty of any other text: prefixes stand as they are.
+ * The digits of a document's number, `7` or `#7`, in every form it may be kept in: with as many zeros before them as
+ * may be. Empty of any other text: prefixes stand as they are.
  */
 export const numberForms = (text: string): ReadonlyArray<string> => {
   const digits = /^#?0*(\d+)$/.exec(text.trim())?.[1]
