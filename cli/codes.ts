@@ -24,6 +24,7 @@ export interface Asset {
  * by id as well, where people name units by hand: a scanned number is none.
  */
 export const findAsset = async (context: CommandContext, code: string, ids = false): Promise<Asset | undefined> => {
+  let left: Asset | undefined
   for (const text of codesSaidBy(code))
     for (const column of ["barcode", "asset_number", "serial_number"]) {
       const query: Query = [
@@ -32,13 +33,15 @@ export const findAsset = async (context: CommandContext, code: string, ids = fal
         ["per_page", "100"]
       ]
       const all = rowsIn(await context.read("/api/v1/stock_levels", query), "stock_levels")
-      // The code of one that left may be on another by now.
+      // The code of one that left may be on another by now, also as a code of another kind.
       const here = all.filter((row) => row["given_back_at"] === null && Number(row["quantity_held"]) > 0)
       const [first, ...others] = here.length > 0 ? here : all
       if (others.length > 0)
         throw new CliError(exit_codes.conflict, `several assets have the ${column.replace("_", " ")} ${text}`)
-      if (first !== undefined) return assetOf(first)
+      if (first !== undefined && here.length > 0) return assetOf(first)
+      if (first !== undefined) left ??= assetOf(first)
     }
+  if (left !== undefined) return left
   const id = unitIdIn(code) ?? (ids && looksLikeId(code) ? code : undefined)
   if (id === undefined) return undefined
   const answer = await context.request({ method: "GET", path: `/api/v1/stock_levels/${id}` })

@@ -31,7 +31,8 @@ export const shortLines = async (facts: AskFacts, id: number): Promise<ShortLine
   const path = `/api/v1/opportunities/${id}`
   const read = async (below: string, query: ReadonlyArray<readonly [string, string]> = []): Promise<JsonObject> =>
     objectOf(await facts({ method: "GET", path: `${path}${below}`, query, body: undefined }))
-  const alone = objectsIn((await read("/shortages"))["shortages"])
+  const told = objectsIn((await read("/shortages"))["shortages"])
+  const alone = told
     .filter((one) => Number(one["remaining_shortfall"]) > 0)
     .map((one): ShortLine => {
       const available = Number(one["available_quantity"])
@@ -42,7 +43,10 @@ export const shortLines = async (facts: AskFacts, id: number): Promise<ShortLine
   const opportunity = (await read("", [["include", "items"]]))["opportunity"]
   const shown = isJsonObject(opportunity) ? opportunity : undefined
   if (shown === undefined || !isWithoutDemands(shown)) return { lines: alone, alone, shown }
-  const asking = objectsIn((await read("/availability"))["availability"]).map(entryOf)
+  const on_order = new Map(told.map((one) => [Number(one["opportunity_item_id"]), Number(one["on_order_quantity"])]))
+  const asking = objectsIn((await read("/availability"))["availability"])
+    .map(entryOf)
+    .map((one) => ({ ...one, on_order: on_order.get(one.opportunity_item_id) ?? 0 }))
   const groups = [...Map.groupBy(asking, (one) => `${one.store_id}/${one.product_id}`).values()]
   const shared: Array<ShortLine> = []
   for (const group of groups)
@@ -80,13 +84,15 @@ const entryOf = (one: JsonObject): Entry => ({
   to: Date.parse(String(one["to"]))
 })
 /** In the order of the lines each takes what those before it leave; those that get less than they ask for. */
-const sharedOut = (lines: ReadonlyArray<Entry>): ReadonlyArray<ShortLine> => {
-  const given: Array<Entry & { readonly quantity: number }> = []
+const sharedOut = (lines: ReadonlyArray<Entry & { readonly on_order: number }>): ReadonlyArray<ShortLine> => {
+  const given: Array<Entry & { readonly quantity: number; readonly of_stock: number }> = []
   for (const line of lines) {
     const taken = given
       .filter(({ from, to }) => from < line.to && line.from < to)
-      .reduce((sum, { quantity }) => sum + quantity, 0)
-    given.push({ ...line, quantity: Math.min(line.requested, Math.max(0, line.available - taken)) })
+      .reduce((sum, { of_stock }) => sum + of_stock, 0)
+    const of_stock = Math.min(line.requested, Math.max(0, line.available - taken))
+    // What is on order for a line is not taken from the others.
+    given.push({ ...line, of_stock, quantity: Math.min(line.requested, of_stock + line.on_order) })
   }
   const all = given.reduce((sum, { quantity }) => sum + quantity, 0)
   return given

@@ -41,7 +41,10 @@ export interface UndoRequest {
   readonly name: string
   readonly params: { readonly [name: string]: string | number | MadeBy }
   readonly body?: { readonly [field: string]: Json | MadeBy }
-  /** What is said where the rules refuse it: it and all that follows of this kind are left out, the rest holds. */
+  /**
+   * What is said where the rules refuse it: it and all that follows of this kind are left out, the rest holds. Empty
+   * where a refusal means that what came before has done it already: it alone is left out, and nothing is said.
+   */
   readonly otherwise?: string
 }
 /** What must still be as the command left it, so that nobody's later change is lost. */

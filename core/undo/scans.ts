@@ -84,12 +84,14 @@ const backInService = (done: Done, back: Undoing): Undoing => {
   const releases = counted.map(({ key, set }): UndoRequest => ({
     name: "stock_levels.release",
     params: { id: Number(set["stock_level_id"]) },
-    body: { service_record_id: Number(key) }
+    body: { service_record_id: Number(key) },
+    otherwise: ""
   }))
   return {
     ...back,
-    // First: a reverted return releases what is still in quarantine beyond what came back.
-    requests: [...releases, ...back.requests],
+    // A reverted return releases what is in quarantine beyond what is still back: then nothing is left to release. It
+    // comes first, so that where it is refused the goods stay out of service.
+    requests: [...back.requests, ...releases],
     says: `${back.says} What was damaged or missing is in service again; the record stays in its history.`,
     untouched: [...(back.untouched ?? []), ...open]
   }

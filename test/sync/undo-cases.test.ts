@@ -107,4 +107,41 @@ describe("a scan that is taken back", () => {
     const again = await device.ask("POST", `opportunities/${gig}/scan`, { direction: "out", code: "MH-1" })
     expect(again.body.scan).toMatchObject({ name: "MH-1", is_out_again: true })
   })
+  describe("of counted goods that came back damaged", () => {
+    /** Five of ten cables are out, two of them are back good, three damaged. */
+    const cables = async (device: Filled) => {
+      const { id } = await make("products", { name: "Cable", barcode: "CAB", stock_method: 1 })
+      const level = (await business.ask("GET", `stock_levels?q[product_id_eq]=${id}`)).body.stock_levels[0]
+      if (level === undefined) await make("stock_levels", { product_id: id, store_id: 1, quantity_held: 10 })
+      else await business.must("PUT", `stock_levels/${level.id}`, { quantity_held: 10 })
+      const gig = await order(id, 5)
+      await device.sync()
+      await scanned(device, gig, { direction: "out", code: "CAB*5" })
+      await scanned(device, gig, { direction: "in", code: "CAB*2" })
+      const { n } = await scanned(device, gig, { direction: "in", code: "CAB*3", condition: 1, damage_notes: "cut" })
+      const state = async () => {
+        const { items } = (await business.ask("GET", `opportunities/${gig}?include=items`)).body.opportunity
+        const [{ dispatched_quantity, returned_quantity }] = items
+        const found = (await business.ask("GET", `service_records?q[product_id_eq]=${id}`)).body.service_records
+        const open = found.filter((one: any) => one.is_open)
+        return [Number(dispatched_quantity), Number(returned_quantity), open.map((one: any) => Number(one.quantity))]
+      }
+      return { gig, n, state }
+    }
+    it("puts them out again, in service", async () => {
+      const device = await filled()
+      const { n, state } = await cables(device)
+      expect(await state()).toEqual([5, 5, [3]])
+      await undone(device, n)
+      expect(await state()).toEqual([5, 2, []])
+    })
+    it("leaves them out of service where the return cannot be taken back", async () => {
+      const device = await filled()
+      const { gig, n, state } = await cables(device)
+      await make(`opportunities/${gig}/change_status`, { status: 5 })
+      expect(await undoOf(device).undo(n, false)).toMatchObject({ ok: true })
+      expect((await device.sync()).rejected).toBe(1)
+      expect(await state()).toEqual([5, 5, [3]])
+    })
+  })
 })

@@ -274,7 +274,7 @@ const compensate = Effect.fnUntraced(function* (
     }
     const answer = yield* asAnswer(replica.ask(requestOf(catalogue, one, ids), false, again))
     if (answer.status >= 400 && otherwise === undefined) return { answer }
-    if (answer.status >= 400) left = `${sentence(otherwise ?? "")} ${messageOf(answer)}`
+    if (answer.status >= 400 && otherwise !== "") left = `${sentence(otherwise ?? "")} ${messageOf(answer)}`
     const command = answer.command === undefined ? undefined : outbox.find(answer.command.id)
     made.push(command)
     if (command === undefined) continue

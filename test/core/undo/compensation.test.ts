@@ -267,8 +267,8 @@ describe("units and counts", () => {
     expect(asked(unitBack)).toEqual([reverted])
     expect(unitBack).toMatchObject({ untouched: [{ table: "service_records", key: 1 }] })
     expect(asked(scanned([row, level(10), record(null)]))).toEqual([
-      ["stock_levels.release", { id: 7 }, { service_record_id: 1 }],
-      reverted
+      reverted,
+      ["stock_levels.release", { id: 7 }, { service_record_id: 1 }]
     ])
     const at = "2026-06-18T12:00:00.000Z"
     expect(asked(scanned([row, level(50, "in_service"), record(at)]))).toEqual([reverted])
