@@ -187,7 +187,7 @@ const customBefore = (shown: Json | undefined, sent: JsonObject): JsonObject =>
     })
   )
 /** A document is looked at value by value, as stored: those that the command left as they were are not its own. */
-const watchedOf = ({ before, set }: ChangedRow, name: string): ReadonlyArray<string> => {
+export const watchedOf = ({ before, set }: ChangedRow, name: string): ReadonlyArray<string> => {
   const [was, is] = [before?.[name], set[name]]
   if (name !== "custom_fields" || !isJsonObject(is)) return [name]
   const old = isJsonObject(was) ? was : {}

@@ -61,6 +61,31 @@ describe("what is recorded again after it was undone", () => {
     expect(await undo.redo("2")).toMatchObject(refused)
     expect((await business.ask("GET", `products/${id}`)).body.product.name).toBe("Floodlight")
   })
+  it("looks at the custom field that it sets, not at its neighbours", async () => {
+    for (const name of ["a", "b"]) await make("custom_fields", { name, module_type: "Product", field_type: 0 })
+    const { id } = await make("products", { name: "Lamp" })
+    const device = await filled()
+    const undo = undoOf(device)
+    const set = (custom_fields: object) => business.must("PUT", `products/${id}`, { custom_fields })
+    const fields = async () => (await business.ask("GET", `products/${id}`)).body.product.custom_fields
+    await device.ask("PUT", `products/${id}`, { custom_fields: { a: "mine" } })
+    await synced(device)
+    await done(undo.undo("1", false))
+    await synced(device)
+    await set({ b: "theirs" })
+    await done(undo.redo("1"))
+    await synced(device)
+    expect(await fields()).toEqual({ a: "mine", b: "theirs" })
+
+    await done(undo.undo("3", false))
+    await synced(device)
+    await set({ a: "theirs" })
+    await device.sync()
+    expect(await undo.redo("3")).toMatchObject({
+      ok: false,
+      failure: { plan: { steps: [{ later: { field: "custom_fields", who: "Owner" } }] } }
+    })
+  })
   it("waits as a conflict where the server knows of a change that the device does not", async () => {
     const { id } = await make("products", { name: "Lamp" })
     const device = await filled()

@@ -8,7 +8,8 @@ import { type Json, sameJson } from "../../../core/kernel/json.ts"
 import type { Store } from "../../../core/kernel/store/store.ts"
 import { itemAt } from "../../../core/values/lists.ts"
 import { instantOf } from "../../../core/values/time.ts"
-import type { ChangedRow, Done } from "../../../core/undo/compensation.ts"
+import { type ChangedRow, type Done, watchedOf } from "../../../core/undo/compensation.ts"
+import { columnOf, valueAt } from "../../protocol/touches.ts"
 import { asAnswer } from "../answer.ts"
 import { rowKey, touchesOf } from "../outcomes/describe-event.ts"
 import type { OutboxCommand } from "../outbox/command.ts"
@@ -171,18 +172,19 @@ const overwritten = Effect.fnUntraced(function* (
     const done = yield* doneOf(context, one, endpoint, effects)
     // Of what was withdrawn its rows were left as they were before it, of what was taken back as that left them.
     const left = done.rows.flatMap((row) =>
-      Object.entries(row.set).flatMap(([column, value]): ReadonlyArray<Overwritten> =>
-        !written.has(column) || (withdrawn && row.before === undefined)
+      Object.keys(row.set).flatMap((name): ReadonlyArray<Overwritten> => {
+        const stood = withdrawn ? row.before : row.set
+        return !written.has(name) || stood === undefined
           ? []
-          : [{ row, column, left: (withdrawn ? row.before?.[column] : value) ?? null }]
-      )
+          : watchedOf(row, name).map((column) => ({ row, column, left: valueAt(stood, column) ?? null }))
+      })
     )
     const later = yield* eventsAfter(context, one, effects)
     const since = withdrawn ? later.filter(({ position }) => position > (one.base ?? 0)) : later
     for (const expected of left) {
       const found = setSince(context, outbox, since, expected, with_it)
       if (found !== undefined)
-        return { later: yield* described(outbox, found, calledIn(done, expected), expected.column) }
+        return { later: yield* described(outbox, found, calledIn(done, expected), columnOf(expected.column)) }
       const place = `${expected.row.table}/${expected.row.key}`
       rows[place] = [...(rows[place] ?? []), expected.column]
     }
@@ -199,14 +201,14 @@ const setSince = (
   { column, left, row }: Overwritten,
   with_it: ReadonlySet<string>
 ): StoredEvent | undefined => {
-  if (row.now === undefined || sameJson(row.now[column] ?? null, left)) return undefined
+  if (row.now === undefined || sameJson(valueAt(row.now, column) ?? null, left)) return undefined
   return since.findLast((event) => {
     const own = outbox.find(event.command_id)
     const counts = own === undefined || !(with_it.has(own.id) || isCompensation(outbox, own) || isUndone(outbox, own))
     return (
       counts &&
       touchesOf(context, event, event.recorded_at).some(
-        (touch) => rowKey(touch) === `${row.table}/${row.key}` && column in touch.columns
+        (touch) => rowKey(touch) === `${row.table}/${row.key}` && columnOf(column) in touch.columns
       )
     )
   })
