@@ -273,6 +273,9 @@ describe.each(releasesIn(releases_folder))("what release %s keeps on devices", (
   const decodeReferenceRow = decoderOf("a reference of a command", () =>
     Schema.Struct({ thing: Schema.String, n: wholeNumber, made: Schema.Literals([0, 1]) })
   )
+  const decodeUndoingRow = decoderOf("what a command undoes", () =>
+    Schema.Struct({ undone: Schema.String, n: wholeNumber })
+  )
   /** Every column of every table of the outbox, with what reads its rows. */
   const tables: { readonly [table: string]: Decode } = {
     commands: (given) => {
@@ -285,6 +288,7 @@ describe.each(releasesIn(releases_folder))("what release %s keeps on devices", (
     lease_requests: decodeLeaseRequestRow,
     lost_ids: decodeLostIdsRow,
     things: decodeReferenceRow,
+    undoings: decodeUndoingRow,
     meta: decodeMetaRow
   }
   it("is an outbox whose every row is read, and whose rows are refused by name with a wrong value in any column", () => {
