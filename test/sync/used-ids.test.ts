@@ -103,6 +103,7 @@ describe.each(engines)("a command's id that was used by another, on %s,", (engin
           )
           yield* store.run("drop table replica_verdicts")
           yield* store.run("alter table tokens drop column monthly_units")
+          yield* store.run("alter table boards drop column mark")
           yield* store.run("drop table flightcase_migrations")
         })
       )
