@@ -332,7 +332,11 @@ const limits = (base: string, patience: Timeouts, fail: (error: Unreachable) => 
   }
 }
 
+/** Electric's client gives up on its own where it is told the same too often, after waits of a length drawn by lot. */
+const isLoop = (error: unknown): boolean => error instanceof Error && error.message.includes("fast retry loop")
+
 const failureOf = (base: string, error: unknown): unknown => {
+  if (isLoop(error)) return endless(base, "it says the same again and again", error)
   const status = typeof error === "object" && error !== null && "status" in error ? Number(error.status) : undefined
   if (status === undefined || Number.isNaN(status) || status >= 500) return new Unreachable(base, error)
   const body = typeof error === "object" && error !== null && "json" in error ? error.json : undefined
